@@ -1,0 +1,42 @@
+# Each target sets up what it needs: a .venv with the versions of requirements.lock, nothing else.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test test-long lint bench docs lock clean
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py out
+
+test: $(READY)
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(READY)
+	$(BIN)/python -m pytest -m long
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	PYTHON=$(PYTHON) $(BIN)/python benchmarks/run.py
+
+docs: $(READY)
+	$(BIN)/python docs/make_reference.py
+
+lock:
+	uv pip compile --universal --python-version 3.11 pyproject.toml --extra dev \
+	  --no-emit-index-url --no-annotate --no-header --generate-hashes -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .venv-peers out
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; found `$(PYTHON) --version`; set PYTHON=python3.11"; exit 2; }
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)

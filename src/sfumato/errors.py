@@ -1,0 +1,93 @@
+"""Errors that say in one sentence what was wrong, where, what was found and what would be right.
+
+Every error the library raises on purpose derives from `SfumatoError`; the command line prints its
+sentence and leaves with `exit_code`, as the contract on exit codes asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class SfumatoError(Exception):
+    """Base of all errors raised on purpose; `str(error)` is one sentence for a person.
+
+    >>> issubclass(InputError, SfumatoError), InputError("no such file").exit_code
+    (True, 2)
+    """
+
+    exit_code = 2
+
+
+class InputError(SfumatoError):
+    """A file, a table or a value in it cannot be used as it is.
+
+    >>> raise InputError("file 'patients.csv' is empty; give a header line and rows")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: file 'patients.csv' is empty; give a header line and rows
+    """
+
+
+class SchemaError(SfumatoError):
+    """A schema or a hierarchy contradicts itself or the table it is used on.
+
+    >>> raise SchemaError("column 'zip' has no role; declare one")
+    Traceback (most recent call last):
+    sfumato.errors.SchemaError: column 'zip' has no role; declare one
+    """
+
+
+class ParameterError(SfumatoError, ValueError):
+    """A parameter is outside its declared range.
+
+    >>> from sfumato import KAnonymity
+    >>> KAnonymity(1)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: The 'k' parameter of KAnonymity must be an integer of at least 2. Got 1 instead.
+    """
+
+
+class UnsatisfiableError(SfumatoError):
+    """No release of this table can satisfy the models asked for; the sentence says what is possible.
+
+    >>> raise UnsatisfiableError("k=10 needs 10 rows, the table has 7; k=7 is the most that is possible")
+    Traceback (most recent call last):
+    sfumato.errors.UnsatisfiableError: k=10 needs 10 rows, the table has 7; k=7 is the most that is possible
+    """
+
+
+class BrokenPromiseError(SfumatoError):
+    """A finished release failed the check of its own models and was withheld.
+
+    >>> BrokenPromiseError("withheld").exit_code
+    1
+    """
+
+    exit_code = 1
+
+
+class MissingExtraError(SfumatoError):
+    """An optional part of the library is not installed.
+
+    >>> raise MissingExtraError("reports need matplotlib; pip install 'sfumato[report]'")
+    Traceback (most recent call last):
+    sfumato.errors.MissingExtraError: reports need matplotlib; pip install 'sfumato[report]'
+    """
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a closing hint with the nearest known name, or the list when nothing is near.
+
+    >>> suggestion("aeg", ["age", "sex"])
+    "; did you mean 'age'?"
+    >>> suggestion("income", ["age", "sex"])
+    "; there are 'age', 'sex'"
+    """
+    names = list(known)
+    by_folded = {known_name.casefold(): known_name for known_name in reversed(names)}
+    near = get_close_matches(name.casefold(), list(by_folded), n=1)
+    if near:
+        return f"; did you mean '{by_folded[near[0]]}'?"
+    shown = ", ".join(f"'{other}'" for other in names[:12])
+    return f"; there are {shown}{', …' if len(names) > 12 else ''}" if names else ""

@@ -1,0 +1,149 @@
+"""Tables in from files and out to files: CSV, Parquet, JSON lines and Arrow; `-` is a pipe.
+
+Formats are told apart by their first bytes, so a wrong file ending does no harm.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from sfumato.errors import InputError
+from sfumato.table import Table, _plain
+
+DELIMITERS = ",;\t|"
+
+
+def read(path: str | Path) -> Table:
+    """Return the table in a file: CSV (also .gz, any delimiter), Parquet, JSON lines or Arrow.
+
+    CSV values are kept as text until a schema says what they are, so `02139` stays `02139`.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("zip;age\\n02139;31\\n")
+    >>> read(file).frame.row(0)
+    ('02139', '31')
+    """
+    data, name = _bytes(path)
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise InputError(f"file '{name}' is a damaged gzip file: {error}") from error
+    if not data.strip():
+        raise InputError(f"file '{name}' is empty; give a header line and rows")
+    try:
+        if data[:4] == b"PAR1":
+            return Table(_plain(pl.read_parquet(io.BytesIO(data))))
+        if data[:6] == b"ARROW1":
+            return Table(_plain(pl.read_ipc(io.BytesIO(data))))
+        if data.lstrip()[:1] == b"{":
+            return Table(_plain(pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)))
+        return _read_csv(data, name)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"file '{name}' cannot be read as a table: {reason}") from error
+
+
+def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
+    """Write `frame` in the format its file name asks for; `-` writes CSV to standard output.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "out.csv"
+    >>> write(pl.DataFrame({"age": ["[30-39]"]}), file)
+    >>> file.read_text()
+    'age\\n[30-39]\\n'
+    """
+    suffixes = Path(path).suffixes
+    kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+    if str(path) == "-":
+        sys.stdout.buffer.write(frame.write_csv(separator=delimiter).encode())
+        sys.stdout.buffer.flush()
+    elif kind in {".parquet", ".pq"}:
+        frame.write_parquet(path)
+    elif kind in {".arrow", ".ipc", ".feather"}:
+        frame.write_ipc(path)
+    elif kind in {".jsonl", ".ndjson"}:
+        frame.write_ndjson(path)
+    else:
+        separator = "\t" if kind == ".tsv" else delimiter
+        compression = "gzip" if ".gz" in suffixes else "uncompressed"
+        frame.write_csv(path, separator=separator, compression=compression, check_extension=False)
+
+
+def _bytes(path: str | Path) -> tuple[bytes, str]:
+    if str(path) == "-":
+        return sys.stdin.buffer.read(), "standard input"
+    try:
+        return Path(path).read_bytes(), str(path)
+    except FileNotFoundError:
+        raise InputError(f"file '{path}' does not exist; check the name") from None
+    except OSError as error:
+        raise InputError(f"file '{path}' cannot be read: {error.strerror}") from error
+
+
+def _read_csv(data: bytes, name: str) -> Table:
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    _refuse_bad_text(data, name)
+    first = data[: data.find(b"\n") if b"\n" in data else len(data)].decode()
+    delimiter = max(DELIMITERS, key=first.count)
+    header = next(csv.reader(io.StringIO(data[:1_000_000].decode(errors="ignore")), delimiter=delimiter))
+    _refuse_bad_header(header, name)
+    if len(header) > 1:
+        data = data.rstrip(b"\r\n") + b"\n"
+    try:
+        frame = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False)
+    except pl.exceptions.ComputeError:
+        _refuse_ragged(data, delimiter, len(header), name)
+        raise
+    if frame.height == 0:
+        raise InputError(f"file '{name}' has a header and no rows; give rows")
+    if len(header) > 1 and frame.get_column(frame.columns[-1]).null_count() and _suspicious(data, delimiter, frame):
+        _refuse_ragged(data, delimiter, len(header), name)
+    return Table(frame, delimiter=delimiter)
+
+
+def _suspicious(data: bytes, delimiter: str, frame: pl.DataFrame) -> bool:
+    """Return whether a line may be too short: only then is the slow scan of every line worth it."""
+    if b'"' in data:
+        return True
+    return data.count(delimiter.encode()) != (frame.height + 1) * (frame.width - 1)
+
+
+def _refuse_bad_text(data: bytes, name: str) -> None:
+    if data.isascii() and b"\0" not in data:
+        return
+    if b"\0" in data:
+        raise InputError(f"file '{name}' is not a text file (it holds zero bytes); give CSV in UTF-8")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"file '{name}' line {line}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        ) from None
+
+
+def _refuse_bad_header(header: list[str], name: str) -> None:
+    for position, column in enumerate(header, start=1):
+        if not column.strip():
+            raise InputError(f"file '{name}': column {position} has no name; name every column")
+        if column in header[: position - 1]:
+            raise InputError(f"file '{name}': two columns are called '{column}'; rename one")
+
+
+def _refuse_ragged(data: bytes, delimiter: str, width: int, name: str) -> None:
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter)
+    for row in reader:
+        if len(row) != width:
+            found = f"{len(row)} field{'' if len(row) == 1 else 's'}"
+            raise InputError(
+                f"file '{name}' line {reader.line_num}: found {found}; the header has {width}, "
+                "so complete or quote the line"
+            )

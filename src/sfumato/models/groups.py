@@ -1,0 +1,105 @@
+"""Equivalence classes and the sensitive values inside them, counted once for every model to read.
+
+An equivalence class is the set of rows that agree on all quasi-identifiers (Samarati & Sweeney 1998).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.coding import Column, observed
+from sfumato.distinct import Numbering, distinct
+
+Counts = npt.NDArray[np.int64]
+Shares = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Histograms:
+    """How often each sensitive value occurs in each class, as sorted (class, value, count) triples.
+
+    With a person column, `counts` are persons who have the value, not rows.
+    """
+
+    column: Column
+    classes: Counts
+    values: Counts
+    counts: Counts
+
+    @property
+    def starts(self) -> Counts:
+        """Where each class begins among the triples."""
+        return np.flatnonzero(np.diff(self.classes, prepend=-1))
+
+    @property
+    def totals(self) -> Counts:
+        """The counts of each class, added up."""
+        return np.add.reduceat(self.counts, self.starts)
+
+    @property
+    def shares(self) -> Shares:
+        """The share of each triple's value in its class."""
+        sizes = np.diff(self.starts, append=len(self.counts))
+        return self.counts / np.repeat(self.totals, sizes)
+
+    @property
+    def reference(self) -> Shares:
+        """The share of each value in the whole table."""
+        counts = np.bincount(self.values, weights=self.counts, minlength=self.column.size)
+        return counts / counts.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Classes of rows: their sizes in rows, in protected units, and their sensitive histograms.
+
+    >>> import polars as pl
+    >>> from sfumato.attribute import Attribute
+    >>> from sfumato.coding import code
+    >>> from sfumato.roles import Role
+    >>> disease = code(pl.Series("disease", ["flu", "flu", "gout"]), Attribute("disease", Role.SENSITIVE))
+    >>> groups = Groups.of(np.array([0, 0, 1]), {"disease": disease})
+    >>> groups.sizes.tolist(), groups.sensitive["disease"].counts.tolist()
+    ([2, 1], [2, 1])
+    """
+
+    sizes: Counts
+    units: Counts
+    sensitive: Mapping[str, Histograms] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, classes: Counts, sensitive: Mapping[str, Column] | None = None, person: Counts | None = None
+    ) -> Groups:
+        """Return the classes given by a class number per row; `person` makes persons the unit."""
+        sizes = np.bincount(classes)
+        units = sizes
+        if person is not None:
+            pairs = distinct([classes, person], [len(sizes), int(person.max()) + 1])
+            units = np.bincount(classes[pairs.examples()], minlength=len(sizes))
+        columns = {name: observed(column) for name, column in (sensitive or {}).items()}
+        return cls(sizes, units, {name: _histograms(classes, column, person) for name, column in columns.items()})
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.sizes.sum())
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.sizes)
+
+
+def _histograms(classes: Counts, column: Column, person: Counts | None) -> Histograms:
+    spans = [int(classes.max()) + 1, column.size]
+    if person is None:
+        pairs: Numbering = distinct([classes, column.codes], spans)
+        examples = pairs.examples()
+        return Histograms(column, classes[examples], column.codes[examples].astype(np.int64), pairs.counts)
+    triples = distinct([classes, column.codes, person], [*spans, int(person.max()) + 1]).examples()
+    return _histograms(classes[triples], Column(column.attribute, column.codes[triples], column.levels, column.has_missing), None)

@@ -1,0 +1,66 @@
+"""A release: the public data and their card, and nothing that could lead back to a row.
+
+The map from rows to classes stays inside the algorithm that made it; a release does not hold it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.card import Card
+from sfumato.io import write
+from sfumato.staging import Staging
+from sfumato.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Public data with their card; `table` holds the released columns, in the order they leave.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(200))
+    >>> schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    >>> release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(5)])
+    >>> release.frame.columns, release.card.guarantee.parameters
+    (['age', 'sex', 'disease'], {'k': 5})
+    """
+
+    table: Table
+    card: Card
+
+    @property
+    def frame(self) -> Any:
+        """The released rows as the kind of dataframe that came in."""
+        return self.table.restore(self.table.frame)
+
+    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
+        """Write the data and the card (`PATH.card.json` unless named), both or neither; return the final card.
+
+        >>> import pathlib, tempfile, polars as pl
+        >>> import sfumato as sf
+        >>> people = sf.Table.from_frame(pl.DataFrame({"age": [30, 31, 60, 61]}))
+        >>> release = sf.Mondrian().anonymize(people, sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(2)])
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> final = release.save(folder / "out.csv")
+        >>> sorted(file.name for file in folder.iterdir()), len(final.released.sha256)
+        (['out.csv', 'out.csv.card.json'], 64)
+        """
+        with Staging() as staging:
+            return self.stage(staging, Path(path), Path(card) if card is not None else None)
+
+    def stage(self, staging: Staging, path: Path, card: Path | None = None) -> Card:
+        """Write the data and the card into `staging`; return the card with the file's name and hash."""
+        data = staging.place(path)
+        card_file = staging.place(card or path.with_name(path.name + ".card.json"))
+        write(self.table.frame, data, self.table.delimiter)
+        final = self.card.for_file(path, _sha256(data))
+        card_file.write_text(final.to_json(), encoding="utf-8")
+        return final
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,104 @@
+"""A table of people: named columns, as read, from any dataframe or file.
+
+Any eager dataframe comes in through narwhals, and a release goes out as the same kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from sfumato.errors import InputError, suggestion
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of raw values, and where they came from so that a release can go back the same way.
+
+    >>> table = Table.from_frame(pl.DataFrame({"age": [31, 47], "sex": ["F", "M"]}))
+    >>> table.rows, table.names
+    (2, ('age', 'sex'))
+    """
+
+    frame: pl.DataFrame
+    backend: str = "polars"
+    delimiter: str = ","
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> Table:
+        """Return the table in any dataframe that narwhals knows: polars, pandas, PyArrow, Modin …
+
+        >>> import pandas as pd
+        >>> Table.from_frame(pd.DataFrame({"age": [31, None]})).column("age").null_count()
+        1
+        """
+        if isinstance(frame, pl.DataFrame):
+            return cls(_plain(frame))
+        if isinstance(frame, pl.LazyFrame):
+            return cls(_plain(frame.collect()), backend="lazy")
+        import narwhals as nw
+
+        try:
+            wrapped = nw.from_native(frame, eager_only=True)
+        except TypeError as error:
+            raise InputError(
+                f"a {type(frame).__name__} is not a dataframe held in memory; collect it first, or give a file"
+            ) from error
+        names = [str(name) for name in wrapped.columns]
+        if len(set(names)) != len(names):
+            raise InputError("the dataframe has two columns of the same name; rename one")
+        return cls(_plain(wrapped.to_polars()), backend=str(wrapped.implementation.value))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.frame.height
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(self.frame.columns)
+
+    def column(self, name: str) -> pl.Series:
+        """Return one column, or say which name was probably meant.
+
+        >>> Table(pl.DataFrame({"age": [1]})).column("aeg")
+        Traceback (most recent call last):
+        sfumato.errors.InputError: there is no column 'aeg'; did you mean 'age'?
+        """
+        if name not in self.frame.columns:
+            raise InputError(f"there is no column '{name}'{suggestion(name, self.names)}")
+        return self.frame.get_column(name)
+
+    def restore(self, frame: pl.DataFrame) -> Any:
+        """Return `frame` as the kind of dataframe this table was made from.
+
+        >>> import pandas as pd
+        >>> type(Table.from_frame(pd.DataFrame({"a": [1]})).restore(pl.DataFrame({"a": ["*"]}))).__name__
+        'DataFrame'
+        """
+        if self.backend == "polars":
+            return frame
+        if self.backend == "lazy":
+            return frame.lazy()
+        if self.backend == "pyarrow":
+            return frame.to_arrow()
+        import narwhals as nw
+
+        columns = {name: frame.get_column(name).to_list() for name in frame.columns}
+        return nw.from_dict(columns, backend=nw.Implementation.from_string(self.backend)).to_native()
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with dictionary columns as text, refusing nested ones."""
+    for name, dtype in frame.schema.items():
+        if dtype.is_nested() or dtype == pl.Object or dtype == pl.Binary:
+            raise InputError(f"column '{name}' holds {dtype}, which is not a plain value; flatten or drop it")
+    texts = [
+        name
+        for name, dtype in frame.schema.items()
+        if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Time, pl.Duration)
+    ]
+    return frame.with_columns(pl.col(texts).cast(pl.String)) if texts else frame

@@ -1,0 +1,6 @@
+"""The table door: algorithms that turn a table of people into an anonymous one."""
+
+from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.mondrian import Mondrian
+
+__all__ = ["Anonymizer", "Mondrian"]

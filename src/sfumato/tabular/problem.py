@@ -1,0 +1,119 @@
+"""Everything an anonymizer works on: coded quasi-identifiers, sensitive columns, persons, and the models.
+
+Rows that agree on all of these are counted once; searches work on the distinct points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.coding import Column, code, observed
+from sfumato.distinct import Numbering, distinct
+from sfumato.errors import ParameterError, SchemaError, UnsatisfiableError
+from sfumato.models.base import Model
+from sfumato.models.criteria import Criteria, flatten
+from sfumato.models.groups import Groups
+from sfumato.roles import Role
+from sfumato.schema import Schema
+from sfumato.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A table coded for a search, with the models that every class must satisfy."""
+
+    table: Table
+    schema: Schema
+    models: Sequence[Model]
+    quasi: Sequence[Column]
+    sensitive: dict[str, Column]
+    person: npt.NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, table: Table, schema: Schema, models: Sequence[Model]) -> Problem:
+        """Return the coded problem, or say in one sentence why there is none."""
+        if not models:
+            raise ParameterError("no model was asked for; give at least one, for example KAnonymity(10)")
+        settled = schema.settled(table)
+        if not settled.names(Role.QUASI):
+            raise SchemaError("no column has the role quasi; name the columns an attacker may know")
+        wanted = {model.sensitive for model in models if model.sensitive is not None}
+        for name in sorted(wanted):
+            table.column(name)
+            if name not in settled.names(Role.SENSITIVE):
+                raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
+        quasi = [code(table.column(name), settled.columns[name]) for name in settled.names(Role.QUASI)]
+        sensitive = {name: observed(code(table.column(name), settled.columns[name])) for name in sorted(wanted)}
+        person = None
+        if settled.person is not None:
+            person = _persons(table.column(settled.person))
+        problem = cls(table, settled, models, quasi, sensitive, person)
+        problem._refuse_impossible()
+        return problem
+
+    @property
+    def least_units(self) -> int:
+        """The fewest units any class may have."""
+        return max(model.least_units for model in self.models)
+
+    @cached_property
+    def points(self) -> Numbering:
+        """The distinct rows over quasi-identifiers, sensitive columns and persons."""
+        columns = [column.codes for column in (*self.quasi, *self.sensitive.values())]
+        sizes = [column.size for column in (*self.quasi, *self.sensitive.values())]
+        if self.person is not None:
+            return distinct([*columns, self.person], [*sizes, int(self.person.max()) + 1])
+        return distinct(columns, sizes)
+
+    @cached_property
+    def whole(self) -> Groups:
+        """The table as one class: the reference for t-closeness, and the most that is possible."""
+        return self.groups(np.zeros(self.table.rows, dtype=np.int64))
+
+    def groups(self, classes: npt.NDArray[np.int64]) -> Groups:
+        """The counts inside classes of rows."""
+        return Groups.of(classes, self.sensitive, self.person)
+
+    def criteria(self) -> Criteria:
+        """The models on sensitive columns as flat numbers for a compiled search."""
+        names = list(self.sensitive)
+        found = [(model, names.index(model.sensitive)) for model in self.models if model.sensitive is not None]
+        tests = [(model.criterion(self.sensitive[names[index]]), index) for model, index in found]
+        references = [self.whole.sensitive[name].reference for name in names]
+        return flatten([(test, index) for test, index in tests if test is not None], references)
+
+    def _refuse_impossible(self) -> None:
+        whole = self.whole
+        unit = "rows" if self.person is None else "persons"
+        for model in self.models:
+            if model.least_units > whole.units[0]:
+                raise UnsatisfiableError(
+                    f"{model.name} asks for {model.least_units} {unit} in a class and the table has "
+                    f"{whole.units[0]}; at most k={whole.units[0]} is possible"
+                )
+            best = model.measure(whole)
+            if not model.holds(best):
+                side = "at most" if model.at_least else "at least"
+                raise UnsatisfiableError(
+                    f"{model.name} with {model.asked:g} cannot be reached: column '{model.sensitive}' over the whole "
+                    f"table has {best:.6g}, so {side} {_rounded(best, up=not model.at_least)} is possible"
+                )
+
+
+def _rounded(value: float, *, up: bool) -> str:
+    """Return a value that can be asked for: cut, never rounded past what the table has."""
+    scaled = np.ceil(value * 1e4 - 1e-6) if up else np.floor(value * 1e4 + 1e-6)
+    return f"{scaled / 1e4:g}"
+
+
+def _persons(series: pl.Series) -> npt.NDArray[np.int64]:
+    if series.null_count():
+        row = int(series.is_null().arg_max() or 0)
+        raise SchemaError(f"column '{series.name}' row {row + 1}: a person's id is missing; fill it in or drop the row")
+    return series.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64).rank("dense").to_numpy().astype(np.int64) - 1

@@ -1,0 +1,140 @@
+"""Classes written out: ranges, sets, hierarchy nodes or a single value, tight around their rows.
+
+Text forms follow the contract: `[a-b]` for integers, `[a..b]` for other ranges, `{F, M}` for sets,
+`*` for suppressed, a trailing `?` where a missing value joined a range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.coding import Codes, Column
+from sfumato.hierarchy import SUPPRESSED
+from sfumato.kinds import Kind
+
+Index = npt.NDArray[np.int64]
+SYNTAX = frozenset(',{}[]"')
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse:
+    """One released column: its distinct values, and which of them each class shows."""
+
+    name: str
+    values: pl.Series
+    index: Index
+
+    def rows(self, classes: Index) -> pl.Series:
+        """The column row by row, given each row's class."""
+        return self.values.gather(self.index[classes]).alias(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """The lowest and highest code of each class among values that are there, and whether one is missing.
+
+    A class of nothing but missing values has low above high.
+    """
+
+    low: Codes
+    high: Codes
+    missing: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, column: Column, codes: Codes, classes: Index, count: int) -> Extent:
+        """The extent of each of `count` classes over the given points."""
+        from sfumato.tabular.recode_kernel import extents
+
+        return cls(*extents(codes, classes, count, column.has_missing))
+
+
+def recode(column: Column, codes: Codes, classes: Index, count: int, ranges: str) -> list[Coarse]:
+    """Return the released form of a column for classes of points: one column, or two for `ranges="columns"`.
+
+    >>> from sfumato.attribute import Attribute
+    >>> from sfumato.coding import code
+    >>> from sfumato.roles import Role
+    >>> age = code(pl.Series("age", [31, 35, 70]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> recode(age, age.codes, np.array([0, 0, 1]), 2, "text")[0].values.to_list()
+    ['[31-35]', '70']
+    """
+    extent = Extent.of(column, codes, classes, count)
+    hierarchy = column.attribute.hierarchy
+    if hierarchy is None and column.kind.numeric and ranges == "columns":
+        return _limits(column, extent)
+    if hierarchy is None and column.kind is Kind.CATEGORY:
+        return [_sets(column, codes, classes, count)]
+    keys = (extent.low.astype(np.int64) * (column.size + 1) + extent.high) * 2 + extent.missing
+    _, first, index = np.unique(keys, return_index=True, return_inverse=True)
+    texts = [_text(column, int(extent.low[i]), int(extent.high[i]), missing=bool(extent.missing[i])) for i in first]
+    return [_coarse(column.name, texts, index)]
+
+
+def _text(column: Column, low: int, high: int, *, missing: bool) -> str | None:
+    if low > high:
+        return column.missing_mark or None
+    shift = int(column.has_missing)
+    if column.attribute.hierarchy is not None:
+        return SUPPRESSED if missing else column.attribute.hierarchy.label(low - shift, high - shift)
+    if low == high and not missing:
+        return column.text(low)
+    if column.kind is Kind.TEXT:
+        return SUPPRESSED
+    joint = "-" if column.kind is Kind.INTEGER else ".."
+    return f"[{column.text(low)}{joint}{column.text(high)}]{'?' if missing else ''}"
+
+
+def _limits(column: Column, extent: Extent) -> list[Coarse]:
+    empty = extent.low > extent.high
+    columns = []
+    for end, codes in (("min", extent.low), ("max", extent.high)):
+        distinct, index = np.unique(np.where(empty, 0, codes), return_inverse=True)
+        shown = [column.value(int(code)) for code in distinct]
+        if empty.any():
+            shown, index = [*shown, None], np.where(empty, len(shown), index)
+        columns.append(_coarse(f"{column.name}_{end}", shown, index))
+    if column.has_missing:
+        columns.append(Coarse(f"{column.name}_missing", pl.Series([False, True]), extent.missing.astype(np.int64)))
+    return columns
+
+
+def _sets(column: Column, codes: Codes, classes: Index, count: int) -> Coarse:
+    pairs = np.unique(classes * column.size + codes)
+    owners, members = np.divmod(pairs, column.size)
+    bounds = np.searchsorted(owners, np.arange(count + 1))
+    index = np.empty(count, dtype=np.int64)
+    seen: dict[bytes, int] = {}
+    texts: list[str | None] = []
+    for number in range(count):
+        part = members[bounds[number] : bounds[number + 1]]
+        place = seen.setdefault(part.tobytes(), len(texts))
+        if place == len(texts):
+            texts.append(_set_text(column, part))
+        index[number] = place
+    return _coarse(column.name, texts, index)
+
+
+def _set_text(column: Column, members: Index) -> str | None:
+    words = [column.text(int(code)) for code in members]
+    if len(words) == 1:
+        return words[0] or None
+    return "{" + ", ".join(_quoted(word) for word in words) + "}"
+
+
+def _quoted(word: str) -> str:
+    """Return a set's member, in double quotes where it would be read wrongly."""
+    if word and word == word.strip() and not SYNTAX.intersection(word):
+        return word
+    return '"' + word.replace('"', '""') + '"'
+
+
+def _coarse(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:
+    """Return a column whose distinct values really are distinct: equal texts become one."""
+    unique = list(dict.fromkeys(values))
+    places = {value: place for place, value in enumerate(unique)}
+    renumber = np.array([places[value] for value in values], dtype=np.int64)
+    return Coarse(name, pl.Series(name, unique), renumber[index])
