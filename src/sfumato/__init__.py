@@ -1,1 +1,88 @@
-"""x"""
+"""Publish data about people so that no person can be traced, with a card that says what is promised.
+
+Names are loaded when first used, so that importing the package, and `sfumato --help`, stays fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from sfumato.version import __version__
+
+if TYPE_CHECKING:
+    from sfumato import audit, evaluate, models, random, report, samples, tabular
+    from sfumato.attribute import Attribute
+    from sfumato.card import Card, Guarantee
+    from sfumato.errors import SfumatoError
+    from sfumato.finding import Finding
+    from sfumato.hierarchy import Hierarchy
+    from sfumato.io import read
+    from sfumato.kinds import Kind
+    from sfumato.models import AlphaK, KAnonymity, LDiversity, TCloseness
+    from sfumato.release import Release
+    from sfumato.roles import Role
+    from sfumato.schema import Schema
+    from sfumato.table import Table
+    from sfumato.tabular import Mondrian
+
+_HOMES = {
+    "AlphaK": "sfumato.models",
+    "Attribute": "sfumato.attribute",
+    "Card": "sfumato.card",
+    "Finding": "sfumato.finding",
+    "Guarantee": "sfumato.card",
+    "Hierarchy": "sfumato.hierarchy",
+    "KAnonymity": "sfumato.models",
+    "Kind": "sfumato.kinds",
+    "LDiversity": "sfumato.models",
+    "Mondrian": "sfumato.tabular",
+    "Release": "sfumato.release",
+    "Role": "sfumato.roles",
+    "Schema": "sfumato.schema",
+    "SfumatoError": "sfumato.errors",
+    "TCloseness": "sfumato.models",
+    "Table": "sfumato.table",
+    "read": "sfumato.io",
+}
+_MODULES = ("audit", "evaluate", "models", "random", "report", "samples", "tabular")
+
+__all__ = [
+    "AlphaK",
+    "Attribute",
+    "Card",
+    "Finding",
+    "Guarantee",
+    "Hierarchy",
+    "KAnonymity",
+    "Kind",
+    "LDiversity",
+    "Mondrian",
+    "Release",
+    "Role",
+    "Schema",
+    "SfumatoError",
+    "TCloseness",
+    "Table",
+    "__version__",
+    "audit",
+    "evaluate",
+    "models",
+    "random",
+    "read",
+    "report",
+    "samples",
+    "tabular",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"sfumato.{name}")
+    raise AttributeError(f"module 'sfumato' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

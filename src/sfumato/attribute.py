@@ -53,16 +53,16 @@ class Attribute:
                 return f"bounds {list(self.bounds)} do not fit type {self.kind}"
             if self.bounds[0] > self.bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
                 return f"bounds must be [low, high]; found {list(self.bounds)}"
-        if self.categories is not None:
-            if self.kind not in (Kind.CATEGORY, Kind.ORDINAL, None):
-                return f"categories need type category or ordinal; found {self.kind}"
-            if len(set(self.categories)) != len(self.categories):
-                return "a category stands twice; list each once"
-            if self.hierarchy is not None:
-                return "categories and a hierarchy both list the values; give one of them"
         if self.kind is Kind.ORDINAL and self.categories is None:
             return "type ordinal needs categories = [...] in their order"
-        return None
+        return None if self.categories is None else self._contradicting_categories(self.categories)
+
+    def _contradicting_categories(self, categories: tuple[str, ...]) -> str | None:
+        if self.kind not in {Kind.CATEGORY, Kind.ORDINAL, None}:
+            return f"categories need type category or ordinal; found {self.kind}"
+        if len(set(categories)) != len(categories):
+            return "a category stands twice; list each once"
+        return "categories and a hierarchy both list the values; give one of them" if self.hierarchy else None
 
     @classmethod
     def from_mapping(cls, name: str, entry: Mapping[str, object], folder: Path) -> Attribute:
@@ -113,13 +113,13 @@ class Attribute:
         return entry
 
 
-def _choices(words: type[Role] | type[Kind]) -> str:
+def _choices(words: type[Role | Kind]) -> str:
     return " | ".join(f'"{word.value}"' for word in words)
 
 
 def _word(name: str, key: str, value: object, words: type[Word]) -> Word:
     try:
-        return words(value)
+        return words(str(value))
     except ValueError:
         raise SchemaError(f"column '{name}': {key} must be {_choices(words)}; found {value!r}") from None
 
@@ -138,7 +138,7 @@ def _bound(value: object) -> Bound | None:
             return dt.date.fromisoformat(value)
         except ValueError:
             return None
-    if isinstance(value, bool) or isinstance(value, dt.datetime) or value != value:  # noqa: PLR0124  # NaN
+    if isinstance(value, bool | dt.datetime) or value != value:  # noqa: PLR0124  # NaN
         return None
     return value if isinstance(value, int | float | dt.date) else None
 

@@ -37,7 +37,7 @@ class Column:
 
     attribute: Attribute
     codes: Codes
-    levels: Sequence[object] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
+    levels: Sequence[str] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
     has_missing: bool
 
     @property
@@ -86,7 +86,7 @@ class Column:
             return None
         level = self.levels[position]
         if self.kind is Kind.DATE and self.attribute.hierarchy is None:
-            return EPOCH + dt.timedelta(days=int(level))  # type: ignore[call-overload]  # dates are coded as days
+            return EPOCH + dt.timedelta(days=int(level))
         return level.item() if isinstance(level, np.generic) else level
 
     def text(self, code: int) -> str:
@@ -130,7 +130,7 @@ def observed(column: Column) -> Column:
         return column
     renumber = (np.cumsum(present) - 1).astype(np.int32)
     kept = np.flatnonzero(present[int(column.has_missing) :])
-    levels = column.levels[kept] if isinstance(column.levels, np.ndarray) else [column.levels[i] for i in kept]
+    levels = column.levels[kept] if isinstance(column.levels, np.ndarray) else [column.levels[i] for i in kept.tolist()]
     attribute = column.attribute
     if attribute.hierarchy is not None:
         pruned = Hierarchy(tuple(attribute.hierarchy.paths[i] for i in kept))

@@ -39,11 +39,11 @@ class Hierarchy:
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Hierarchy:
-        """Return the tree in a level-per-column file; comma or semicolon, header `level0,…` optional.
+        r"""Return the tree in a level-per-column file; comma or semicolon, header `level0,…` optional.
 
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "sex.csv"
-        >>> _ = file.write_text("level0,level1\\nF,*\\nM,*\\n")
+        >>> _ = file.write_text("level0,level1\nF,*\nM,*\n")
         >>> Hierarchy.from_csv(file).leaves
         ('F', 'M')
         """

@@ -10,6 +10,7 @@ import gzip
 import io
 import sys
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -20,13 +21,13 @@ DELIMITERS = ",;\t|"
 
 
 def read(path: str | Path) -> Table:
-    """Return the table in a file: CSV (also .gz, any delimiter), Parquet, JSON lines or Arrow.
+    r"""Return the table in a file: CSV (also .gz, any delimiter), Parquet, JSON lines or Arrow.
 
     CSV values are kept as text until a schema says what they are, so `02139` stays `02139`.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = file.write_text("zip;age\\n02139;31\\n")
+    >>> _ = file.write_text("zip;age\n02139;31\n")
     >>> read(file).frame.row(0)
     ('02139', '31')
     """
@@ -52,13 +53,13 @@ def read(path: str | Path) -> Table:
 
 
 def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
-    """Write `frame` in the format its file name asks for; `-` writes CSV to standard output.
+    r"""Write `frame` in the format its file name asks for; `-` writes CSV to standard output.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "out.csv"
     >>> write(pl.DataFrame({"age": ["[30-39]"]}), file)
     >>> file.read_text()
-    'age\\n[30-39]\\n'
+    'age\n[30-39]\n'
     """
     suffixes = Path(path).suffixes
     kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
@@ -73,7 +74,7 @@ def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
         frame.write_ndjson(path)
     else:
         separator = "\t" if kind == ".tsv" else delimiter
-        compression = "gzip" if ".gz" in suffixes else "uncompressed"
+        compression: Literal["gzip", "uncompressed"] = "gzip" if ".gz" in suffixes else "uncompressed"
         frame.write_csv(path, separator=separator, compression=compression, check_extension=False)
 
 

@@ -17,10 +17,10 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function) -> Function:
     """Return the compiled function: same arguments, same result, no interpreter inside.
 
-    >>> @kernel
-    ... def double(number: int) -> int:
-    ...     return 2 * number
-    >>> double(21)
-    42
+    >>> import numpy as np
+    >>> from sfumato.shuffle_kernel import shuffle_from
+    >>> order = np.arange(3)
+    >>> shuffle_from(order, 3, np.array([0, 0], dtype=np.uint32)), order.tolist()
+    (1, [1, 2, 0])
     """
     return cast("Function", numba.njit(cache=True, nogil=True)(function))

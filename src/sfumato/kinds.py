@@ -47,9 +47,9 @@ def is_missing(series: pl.Series, marks: tuple[str, ...]) -> pl.Series:
     [False, True, True]
     """
     missing = series.is_null()
-    declared = [mark for mark in marks if mark]
-    if series.dtype == pl.String and declared:
-        missing = missing | series.is_in(declared).fill_null(value=True)
+    if series.dtype == pl.String:
+        for mark in marks:
+            missing = missing | (series == mark).fill_null(value=True)
     return missing
 
 

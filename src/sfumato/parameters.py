@@ -136,6 +136,5 @@ class Validated:
             value = getattr(self, name)
             if not rule.accepts(value):
                 raise ParameterError(
-                    f"The '{name}' parameter of {type(self).__name__} must be {rule.wanted}. "
-                    f"Got {value!r} instead."
+                    f"The '{name}' parameter of {type(self).__name__} must be {rule.wanted}. Got {value!r} instead."
                 )

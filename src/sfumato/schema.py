@@ -78,11 +78,11 @@ class Schema:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Schema:
-        """Return the schema in a TOML file; unknown keys are refused, hierarchy files lie beside it.
+        r"""Return the schema in a TOML file; unknown keys are refused, hierarchy files lie beside it.
 
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / "patients.toml"
-        >>> _ = file.write_text('[columns.age]\\nrole = "quasi"\\ntype = "integer"\\nbounds = [16, 94]\\n')
+        >>> _ = file.write_text('[columns.age]\nrole = "quasi"\ntype = "integer"\nbounds = [16, 94]\n')
         >>> Schema.from_toml(file).columns["age"].bounds
         (16, 94)
         """
@@ -94,7 +94,9 @@ class Schema:
             raise SchemaError(f"schema '{path}' is not valid TOML: {error}") from error
         for key in content:
             if key not in {"columns", "person", "other"}:
-                raise SchemaError(f"schema '{path}': unknown key '{key}'{suggestion(key, ['columns', 'person', 'other'])}")
+                raise SchemaError(
+                    f"schema '{path}': unknown key '{key}'{suggestion(key, ['columns', 'person', 'other'])}"
+                )
         entries = content.get("columns", {})
         if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
             raise SchemaError(f"schema '{path}': columns must be tables like [columns.age]")

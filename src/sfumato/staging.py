@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from sfumato.errors import InputError
 
@@ -30,7 +31,7 @@ class Staging:
     def __init__(self) -> None:
         self._moves: list[tuple[Path, Path]] = []
 
-    def __enter__(self) -> Staging:
+    def __enter__(self) -> Self:
         return self
 
     def place(self, target: str | Path) -> Path:

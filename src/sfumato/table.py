@@ -28,7 +28,7 @@ class Table:
 
     @classmethod
     def from_frame(cls, frame: Any) -> Table:
-        """Return the table in any dataframe that narwhals knows: polars, pandas, PyArrow, Modin …
+        """Return the table in any dataframe that narwhals knows: polars, pandas, PyArrow or Modin.
 
         >>> import pandas as pd
         >>> Table.from_frame(pd.DataFrame({"age": [31, None]})).column("age").null_count()
@@ -88,13 +88,13 @@ class Table:
         import narwhals as nw
 
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
-        return nw.from_dict(columns, backend=nw.Implementation.from_string(self.backend)).to_native()
+        return nw.from_dict(columns, backend=self.backend).to_native()  # type: ignore[arg-type]  # a name narwhals gave us
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with dictionary columns as text, refusing nested ones."""
     for name, dtype in frame.schema.items():
-        if dtype.is_nested() or dtype == pl.Object or dtype == pl.Binary:
+        if dtype.is_nested() or dtype in {pl.Object, pl.Binary}:
             raise InputError(f"column '{name}' holds {dtype}, which is not a plain value; flatten or drop it")
     texts = [
         name

@@ -1,3 +1,3 @@
 """The library's version, in one place."""
 
-VERSION = "0.1.0"
+__version__ = "0.1.0"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sfumato.coding import Column
 from sfumato.models.base import Model
-from sfumato.models.criteria import SLACK, SHARE, Criterion
+from sfumato.models.criteria import SHARE, SLACK, Criterion
 from sfumato.models.groups import Groups
 from sfumato.models.measures import alpha, smallest
 from sfumato.parameters import Name, Real, Whole

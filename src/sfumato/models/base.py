@@ -13,6 +13,7 @@ from sfumato.models.criteria import Criterion
 from sfumato.models.groups import Groups
 from sfumato.parameters import Validated
 
+
 class Model(Validated, ABC):
     """What a release must satisfy in every class; frozen dataclasses derive from it.
 

@@ -39,9 +39,7 @@ class Criteria(NamedTuple):
     cut_start: npt.NDArray[np.int64]
 
 
-def flatten(
-    criteria: Sequence[tuple[Criterion, int]], references: Sequence[npt.NDArray[np.float64]]
-) -> Criteria:
+def flatten(criteria: Sequence[tuple[Criterion, int]], references: Sequence[npt.NDArray[np.float64]]) -> Criteria:
     """Return the criteria, each with the number of its sensitive column, as flat arrays.
 
     >>> flatten([(Criterion(DISTINCT, 3, 0), 0)], [np.array([0.5, 0.5])]).first.tolist()

@@ -47,7 +47,7 @@ def entropy(counts: npt.NDArray[np.int64]) -> float:
 def recursively_diverse(counts: npt.NDArray[np.int64], l: float, c: float) -> bool:
     """Return whether the top count is below c times the sum from the l-th largest count on."""
     ordered = np.sort(counts)[::-1]
-    start = int(math.ceil(l * (1 - SLACK))) - 1
+    start = math.ceil(l * (1 - SLACK)) - 1
     return bool(start < len(ordered) and ordered[start] > 0 and ordered[0] < c * ordered[start:].sum())
 
 

@@ -50,7 +50,8 @@ class Histograms:
     def reference(self) -> Shares:
         """The share of each value in the whole table."""
         counts = np.bincount(self.values, weights=self.counts, minlength=self.column.size)
-        return counts / counts.sum()
+        shares: Shares = counts / counts.sum()
+        return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +73,7 @@ class Groups:
     sensitive: Mapping[str, Histograms] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, classes: Counts, sensitive: Mapping[str, Column] | None = None, person: Counts | None = None
-    ) -> Groups:
+    def of(cls, classes: Counts, sensitive: Mapping[str, Column] | None = None, person: Counts | None = None) -> Groups:
         """Return the classes given by a class number per row; `person` makes persons the unit."""
         sizes = np.bincount(classes)
         units = sizes
@@ -102,4 +101,8 @@ def _histograms(classes: Counts, column: Column, person: Counts | None) -> Histo
         examples = pairs.examples()
         return Histograms(column, classes[examples], column.codes[examples].astype(np.int64), pairs.counts)
     triples = distinct([classes, column.codes, person], [*spans, int(person.max()) + 1]).examples()
-    return _histograms(classes[triples], Column(column.attribute, column.codes[triples], column.levels, column.has_missing), None)
+    return _histograms(
+        classes[triples],
+        Column(column.attribute, column.codes[triples], column.levels, column.has_missing),
+        None,
+    )

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from sfumato.coding import Column
 from sfumato.models.base import Model
-from sfumato.models.criteria import SLACK, DISTINCT, ENTROPY, RECURSIVE, Criterion
+from sfumato.models.criteria import DISTINCT, ENTROPY, RECURSIVE, SLACK, Criterion
 from sfumato.models.groups import Groups
 from sfumato.models.measures import l_distinct, l_entropy, l_recursive
 from sfumato.parameters import Name, OneOf, Real

@@ -49,7 +49,9 @@ def l_recursive(histograms: Histograms, c: float) -> int:
     return int(np.add.reduceat(enough.astype(np.int64), starts).min())
 
 
-def t_distance(histograms: Histograms, cuts: tuple[npt.NDArray[np.int64], ...], weights: npt.NDArray[np.float64]) -> float:
+def t_distance(
+    histograms: Histograms, cuts: tuple[npt.NDArray[np.int64], ...], weights: npt.NDArray[np.float64]
+) -> float:
     """t: the largest earth mover's distance of a class from the table (Li, Li & Venkatasubramanian 2007).
 
     On a tree, a line or a star the distance is a weighted sum over cuts of the mass that must cross.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sfumato.coding import Column
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
-from sfumato.models.criteria import SLACK, CLOSENESS, Criterion
+from sfumato.models.criteria import CLOSENESS, SLACK, Criterion
 from sfumato.models.groups import Groups
 from sfumato.models.measures import t_distance
 from sfumato.parameters import Name, OneOf, Real

@@ -63,9 +63,7 @@ class Anonymizer(Validated, ABC):
     def partition(self, problem: Problem) -> Partition:
         """Return classes of the problem's rows that satisfy every model."""
 
-    def anonymize(
-        self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None
-    ) -> Release:
+    def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
         """Return an anonymous release of `table`; `rng=None` shuffles it by the secure source.
 
         >>> import sfumato as sf
@@ -103,7 +101,7 @@ class Anonymizer(Validated, ABC):
             measured = model.measure(groups)
             if not model.holds(measured):
                 raise BrokenPromiseError(
-                    f"the release was withheld: {model.name} asked for {model.asked:g} and the output has {measured:g}; "
+                    f"the release was withheld: {model.name} asked for {model.asked:g}, the output has {measured:g}; "
                     "this is a defect of the algorithm, please report it"
                 )
         return groups

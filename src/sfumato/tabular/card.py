@@ -12,7 +12,7 @@ from sfumato.models.groups import Groups
 from sfumato.models.measures import l_distinct
 from sfumato.roles import Role
 from sfumato.tabular.problem import Problem
-from sfumato.version import VERSION
+from sfumato.version import __version__
 
 ASSUMPTIONS = (
     "An attacker knows quasi-identifiers and may know that a person is in the table, but nothing else about the rows.",
@@ -48,7 +48,7 @@ def make_card(
     )
     person = problem.schema.person
     return Card(
-        version=VERSION,
+        version=__version__,
         door="table",
         algorithm=algorithm,
         guarantee=Guarantee(
@@ -109,7 +109,9 @@ def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, see
         warnings.append(f"released unchanged and protected by no model: {', '.join(others)}")
     unmodelled = [name for name in problem.schema.names(Role.SENSITIVE) if name not in problem.sensitive]
     if unmodelled:
-        warnings.append(f"sensitive values may be the same within a class (no diversity model): {', '.join(unmodelled)}")
+        warnings.append(
+            f"sensitive values may be the same within a class (no diversity model): {', '.join(unmodelled)}"
+        )
     single = [name for name, histograms in groups.sensitive.items() if l_distinct(histograms) < 2]
     if single:
         warnings.append(f"some classes have one sensitive value only: {', '.join(single)}")

@@ -73,7 +73,10 @@ def _points(problem: Problem, numbering: Numbering) -> Points:
         person = problem.person[examples]
         persons = int(person.max()) + 1
         pairs = _stack(
-            [distinct([person, column.codes[examples]], [persons, column.size]).ids for column in problem.sensitive.values()],
+            [
+                distinct([person, column.codes[examples]], [persons, column.size]).ids
+                for column in problem.sensitive.values()
+            ],
             np.int64,
         )
     return Points(
@@ -96,5 +99,5 @@ def _domain(problem: Problem) -> Domain:
     )
 
 
-def _stack(columns: list[npt.NDArray[Any]], dtype: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
+def _stack(columns: list[npt.NDArray[Any]], dtype: type[np.int32 | np.int64]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(columns, dtype=dtype) if columns else np.empty((0, 0), dtype=dtype)

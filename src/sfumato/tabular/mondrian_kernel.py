@@ -214,10 +214,19 @@ def profile(points: Points, space: Space, column: int, start: int, end: int) -> 
 
 @kernel
 def choose(
-    domain: Domain, space: Space, column: int, count: int, total: int, target: float, least: int, relaxed: bool
+    domain: Domain,
+    space: Space,
+    column: int,
+    count: int,
+    total: int,
+    target: float,
+    least: int,
+    relaxed: bool,
 ) -> tuple[int, int]:
-    """Return the allowable cut nearest to `target` (the place of its last left value, -1 for none), and how
-    much of that value's weight goes left."""
+    """Return the place of the last left value of the cut nearest to `target`, and how much of it goes left.
+
+    The place is -1 when no cut is allowable.
+    """
     if relaxed and not domain.branching[column]:
         return choose_relaxed(space, count, total, int(np.floor(target)), least)
     offset = domain.start[column]

@@ -116,4 +116,13 @@ def _persons(series: pl.Series) -> npt.NDArray[np.int64]:
     if series.null_count():
         row = int(series.is_null().arg_max() or 0)
         raise SchemaError(f"column '{series.name}' row {row + 1}: a person's id is missing; fill it in or drop the row")
-    return series.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64).rank("dense").to_numpy().astype(np.int64) - 1
+    return (
+        series.cast(pl.String)
+        .cast(pl.Categorical)
+        .to_physical()
+        .cast(pl.Int64)
+        .rank("dense")
+        .to_numpy()
+        .astype(np.int64)
+        - 1
+    )
