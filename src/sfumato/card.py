@@ -5,7 +5,6 @@ Nothing on it is computed from rows that are not released; its JSON form has a p
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -97,11 +96,9 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         """The card in JSON text; unknown or missing keys are refused."""
         return msgspec.json.decode(text, type=cls)
 
-    def for_file(self, path: Path, sha256: str) -> Card:
+    def for_file(self, name: str, sha256: str) -> Card:
         """The same card, now naming the released file and its hash."""
-        return msgspec.structs.replace(
-            self, released=msgspec.structs.replace(self.released, file=path.name, sha256=sha256)
-        )
+        return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, file=name, sha256=sha256))
 
 
 def json_schema() -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Column:
 
     >>> from sfumato.roles import Role
     >>> column = code(pl.Series("age", ["31", "", "29"]), Attribute("age", Role.QUASI, Kind.INTEGER))
-    >>> column.codes.tolist(), list(column.levels), column.has_missing
+    >>> column.codes.tolist(), column.levels.tolist(), column.has_missing
     ([3, 0, 1], [29, 30, 31], True)
     """
 

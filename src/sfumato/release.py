@@ -48,17 +48,18 @@ class Release:
         >>> sorted(file.name for file in folder.iterdir()), len(final.released.sha256)
         (['out.csv', 'out.csv.card.json'], 64)
         """
+        target = Path(path)
         with Staging() as staging:
-            return self.stage(staging, Path(path), Path(card) if card is not None else None)
-
-    def stage(self, staging: Staging, path: Path, card: Path | None = None) -> Card:
-        """Write the data and the card into `staging`; return the card with the file's name and hash."""
-        data = staging.place(path)
-        card_file = staging.place(card or path.with_name(path.name + ".card.json"))
-        write(self.table.frame, data, self.table.delimiter)
-        final = self.card.for_file(path, _sha256(data))
-        card_file.write_text(final.to_json(), encoding="utf-8")
+            data = staging.place(target)
+            card_file = staging.place(card or target.with_name(target.name + ".card.json"))
+            final = self.write(data, name=target.name)
+            card_file.write_text(final.to_json(), encoding="utf-8")
         return final
+
+    def write(self, path: Path, *, name: str | None = None) -> Card:
+        """Write the data alone (`-` is standard output); return the card, with the file's hash if it is one."""
+        write(self.table.frame, path, self.table.delimiter)
+        return self.card if str(path) == "-" else self.card.for_file(name or path.name, _sha256(path))
 
 
 def _sha256(path: Path) -> str:

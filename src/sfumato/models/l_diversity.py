@@ -54,7 +54,7 @@ class LDiversity(Model):
 
     def parameters(self) -> dict[str, float | str]:
         recursive = {"c": self.c} if self.kind == "recursive" else {}
-        return {"l": self.l, "l_kind": self.kind, **recursive}
+        return {"l": int(self.l) if self.l == int(self.l) else self.l, "l_kind": self.kind, **recursive}
 
     def measure(self, groups: Groups) -> float:
         histograms = groups.sensitive[self.column]

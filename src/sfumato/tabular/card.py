@@ -34,7 +34,9 @@ def make_card(
 ) -> Card:
     """Return the card of a table whose released values form `groups`."""
     measured = [
-        MeasuredModel(model=model.name, column=model.sensitive, asked=model.asked, measured=model.measure(groups))
+        MeasuredModel(
+            model=model.name, column=model.sensitive, asked=model.asked, measured=float(f"{model.measure(groups):.12g}")
+        )
         for model in problem.models
     ]
     released = Released(

@@ -1,0 +1,7 @@
+"""Conformance suites shipped with the library: every public class passes them, and so should yours."""
+
+from sfumato.checks.anonymizers import anonymizer_checks
+from sfumato.checks.base import Check, ConformanceError
+from sfumato.checks.models import model_checks
+
+__all__ = ["Check", "ConformanceError", "anonymizer_checks", "model_checks"]

@@ -1,0 +1,5 @@
+"""The command line: parse, call, print; every command answers with the exit codes of the contract."""
+
+from sfumato.cli.main import app, main
+
+__all__ = ["app", "main"]

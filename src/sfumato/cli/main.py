@@ -1,0 +1,72 @@
+"""The entry point: turns errors into one sentence and an exit code, and never shows a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from sfumato.cli.anonymize import anonymize
+from sfumato.cli.check import check
+from sfumato.cli.propose import schema
+from sfumato.errors import SfumatoError
+from sfumato.version import __version__
+
+INTERRUPTED = 130
+BAD_USAGE = 2
+
+app = App(
+    name="sfumato",
+    help="Publish data about people so that no person can be traced.",
+    version=__version__,
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+)
+app.command(anonymize)
+app.command(check)
+app.command(schema)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave with its exit code: 0 done, 1 refused, 2 bad input or usage, 130 interrupted.
+
+    >>> main(["check", "no-such-file.csv", "--quasi", "age"])
+    Traceback (most recent call last):
+    SystemExit: 2
+    """
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Return the exit code of one command, having printed what went wrong in one sentence if anything did."""
+    try:
+        code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except SfumatoError as error:
+        return _say(str(error), error.exit_code)
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get("SFUMATO_TRACEBACK"):
+            raise
+        return _explain(error)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: BaseException) -> int:
+    """Say what ended the command when it was not one of our own errors; return its exit code."""
+    if isinstance(error, CycloptsError):
+        return _say(" ".join(str(error).split()), BAD_USAGE)
+    if isinstance(error, KeyboardInterrupt):
+        return _say("interrupted; nothing was written", INTERRUPTED)
+    if isinstance(error, BrokenPipeError):  # the reader left: say nothing, and let nothing be said at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BAD_USAGE
+    if isinstance(error, MemoryError):
+        return _say("the machine ran out of memory; give fewer rows or more memory", BAD_USAGE)
+    return _say(f"internal error ({type(error).__name__}: {error}); set SFUMATO_TRACEBACK=1 and report it", BAD_USAGE)
+
+
+def _say(sentence: str, code: int) -> int:
+    sys.stderr.write(f"sfumato: {sentence}\n")
+    return code

@@ -1,0 +1,169 @@
+"""Every measure of a table at a glance: ours or anybody's, values or ranges, from the table alone.
+
+Rows belong to one class when their quasi-identifiers are written alike (Samarati & Sweeney 1998).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from sfumato.attribute import Attribute
+from sfumato.coding import Column, code
+from sfumato.distinct import distinct
+from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.evaluate.risk import Risk, risks
+from sfumato.kinds import Kind, detect, is_missing
+from sfumato.models import measures
+from sfumato.models.groups import Groups, Histograms
+from sfumato.models.t_closeness import cuts
+from sfumato.roles import Role
+from sfumato.schema import Schema
+from sfumato.table import Table
+
+
+class SensitiveMeasures(msgspec.Struct, frozen=True):
+    """What the classes give away about one sensitive column (see `models.measures` for each).
+
+    >>> SensitiveMeasures(3, 2.9, 2, 0.1, 0.1, 0.5, 1.0, 0.7, ordered=False).t
+    0.1
+    """
+
+    l_distinct: int
+    l_entropy: float
+    l_recursive: int
+    t_equal: float
+    t_ordered: float
+    alpha: float
+    beta: float
+    delta: float
+    ordered: bool
+
+    @property
+    def t(self) -> float:
+        """The distance that fits the column: ordered for numbers, dates and ordinals, else equal."""
+        return self.t_ordered if self.ordered else self.t_equal
+
+
+class Measures(msgspec.Struct, frozen=True):
+    """All measures of a table: its classes, its risks, and each sensitive column.
+
+    >>> table = Table(pl.DataFrame({"age": ["[20-29]", "[20-29]", "40"], "disease": ["flu", "gout", "flu"]}))
+    >>> found = check(table, ["age"], ["disease"])
+    >>> found.rows, found.classes, found.k, found.uniques, found.sensitive["disease"].l_distinct
+    (3, 2, 1, 1, 1)
+    """
+
+    rows: int
+    classes: int
+    k: int
+    uniques: int
+    risk: Risk
+    sensitive: dict[str, SensitiveMeasures]
+
+    def value(self, name: str) -> float:
+        """Return one measure by its short name, the worst over all sensitive columns.
+
+        >>> Measures(3, 1, 3, 0, Risk(0, 0, 0, 0), {}).value("k")
+        3.0
+        """
+        if name in {"k", "rows", "classes", "uniques"}:
+            return float(getattr(self, name))
+        fields = {"l": "l_distinct", **{field: field for field in (*SensitiveMeasures.__struct_fields__[:-1], "t")}}
+        if name not in fields:
+            raise ParameterError(f"there is no measure '{name}'{suggestion(name, ['k', *fields])}")
+        if not self.sensitive:
+            raise ParameterError(f"measure '{name}' needs a sensitive column; name one with --sensitive")
+        worst = min if name.startswith("l") else max
+        return float(worst(getattr(column, fields[name]) for column in self.sensitive.values()))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the measures as plain data; for one sensitive column its l and t also at the top."""
+        plain: dict[str, object] = msgspec.to_builtins(self)
+        if len(self.sensitive) == 1:
+            (only,) = self.sensitive.values()
+            plain |= {"l_distinct": only.l_distinct, "l_entropy": only.l_entropy, "t": only.t}
+        return plain
+
+
+def check(
+    table: Table, quasi: Sequence[str], sensitive: Sequence[str] = (), *, schema: Schema | None = None, c: float = 2.0
+) -> Measures:
+    """Return every measure of `table`, whose cells may be values, ranges, sets or `*`.
+
+    A schema tells the order of ordinal sensitive columns and their missing marks; `c` is that of
+    recursive (c, l)-diversity.
+
+    >>> check(Table(pl.DataFrame({"zip": ["1*", "1*"]})), ["zip"]).k
+    2
+    """
+    if table.rows == 0:
+        raise InputError("the table has no rows; there is nothing to measure")
+    if not quasi:
+        raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
+    names = [found for name in quasi for found in _columns(table, name)]
+    codes = [_as_written(table.column(name)) for name in names]
+    classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
+    columns = {name: _sensitive(table, name, schema) for name in sensitive}
+    groups = Groups.of(classes, columns)
+    return Measures(
+        rows=table.rows,
+        classes=groups.count,
+        k=int(groups.sizes.min()),
+        uniques=int((groups.sizes == 1).sum()),
+        risk=risks(groups),
+        sensitive={name: _measure(groups, groups.sensitive[name], c) for name in columns},
+    )
+
+
+def _columns(table: Table, name: str) -> list[str]:
+    """Return the column, or the two or three that `--ranges columns` made of it."""
+    parts = [f"{name}_{part}" for part in ("min", "max", "missing")]
+    if name not in table.names and parts[0] in table.names and parts[1] in table.names:
+        return [part for part in parts if part in table.names]
+    return [table.column(name).name]
+
+
+def _as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return a code for each distinct way a cell is written; 0 is the empty cell."""
+    texts = series.cast(pl.String)
+    words = texts.drop_nulls().unique()
+    physical = texts.cast(pl.Enum(words)).to_physical().cast(pl.Int64)
+    return (physical + 1).fill_null(0).to_numpy()
+
+
+def _sensitive(table: Table, name: str, schema: Schema | None) -> Column:
+    series = table.column(name)
+    attribute = Attribute(name, Role.SENSITIVE) if schema is None else schema.columns.get(name)
+    attribute = attribute or Attribute(name, Role.SENSITIVE)
+    if attribute.kind is None and attribute.hierarchy is None and attribute.categories is None:
+        attribute = replace(attribute, kind=_clean_kind(series, attribute.missing))
+    return code(series, attribute)
+
+
+def _clean_kind(series: pl.Series, marks: tuple[str, ...]) -> Kind:
+    """Return the detected kind, or category when some values do not fit it: here nothing is refused."""
+    kind = detect(series, marks)
+    if series.dtype != pl.String or not kind.numeric or kind is Kind.DATE:
+        return kind
+    numbers = series.cast(pl.Float64, strict=False)
+    fits = (numbers.is_finite() | is_missing(series, marks)).fill_null(value=False).all()
+    return kind if fits else Kind.CATEGORY
+
+
+def _measure(groups: Groups, histograms: Histograms, c: float) -> SensitiveMeasures:
+    return SensitiveMeasures(
+        l_distinct=measures.l_distinct(histograms),
+        l_entropy=measures.l_entropy(histograms),
+        l_recursive=measures.l_recursive(histograms, c),
+        t_equal=measures.t_distance(histograms, *cuts(histograms.column, "equal")),
+        t_ordered=measures.t_distance(histograms, *cuts(histograms.column, "ordered")),
+        alpha=measures.alpha(groups, histograms),
+        beta=measures.beta(histograms),
+        delta=measures.delta(histograms),
+        ordered=histograms.column.kind.ordered,
+    )

@@ -1,0 +1,222 @@
+"""Random counting queries, their true answers, and how far the answers of a release lie from them.
+
+The workload is that of section 4.3 of Pereira 2014 (after Xiao & Tao 2007): an interval on every
+column at once, each of the same share of its column, counted on generalised rows in three ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.coding import Column, code
+from sfumato.distinct import distinct
+from sfumato.errors import InputError
+from sfumato.evaluate.regions import Regions, domain, exact_regions, is_continuous, read_regions
+from sfumato.parameters import OneOf, Real, Validated, Whole
+from sfumato.roles import Role
+from sfumato.schema import Schema
+from sfumato.table import Table
+
+if TYPE_CHECKING:
+    from sfumato.evaluate.workload_kernel import Scales
+
+Floats = npt.NDArray[np.float64]
+Index = npt.NDArray[np.int64]
+Counting = Literal["inclusion", "overlap", "expected"]
+WAYS: tuple[Counting, ...] = ("inclusion", "overlap", "expected")
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Conjunctions of intervals, both ends counted: one row per query, one column per condition.
+
+    >>> Queries(low=np.array([[20.0, 0.0]]), high=np.array([[49.0, 1.0]])).count
+    1
+    """
+
+    low: Floats
+    high: Floats
+
+    @property
+    def count(self) -> int:
+        """The number of queries."""
+        return len(self.low)
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Distinct generalised rows with a weight each: a released table as queries see it.
+
+    `cells[b, c]` is the region of box b on column c. Weights are numbers of rows, or noisy counts.
+
+    >>> import polars as pl
+    >>> from sfumato.attribute import Attribute
+    >>> from sfumato.kinds import Kind
+    >>> age = code(pl.Series("age", [20, 29, 40]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> boxes = Boxes.of([read_regions(age, Table(pl.DataFrame({"age": ["[20-29]", "[20-29]", "40"]})))])
+    >>> query = Queries(np.array([[25.0]]), np.array([[40.0]]))
+    >>> [boxes.answers(query, how).tolist() for how in WAYS]
+    [[1.0], [3.0], [2.0]]
+    """
+
+    regions: Sequence[Regions]
+    cells: Index
+    weights: Floats
+
+    @classmethod
+    def of(cls, regions: Sequence[Regions]) -> Self:
+        """Return the boxes of a released table, given the regions of its columns."""
+        rows = distinct([column.index for column in regions], [column.count for column in regions])
+        first = rows.examples()
+        cells = np.stack([column.index[first] for column in regions], axis=1)
+        return cls(regions, cells, rows.counts.astype(np.float64))
+
+    def answers(self, queries: Queries, how: Counting) -> Floats:
+        """Return each query's count over the boxes.
+
+        *inclusion* counts a box that lies inside the query on every column: never too much. *overlap*
+        counts one that meets it on every column: never too little. *expected* counts the share of the box
+        inside the query, taking values as uniform: points on a grid, length on a continuous scale,
+        members of a set; a missing value that joined is one more point, and on a continuous scale nothing.
+        """
+        from sfumato.evaluate.workload_kernel import count
+
+        scales = self._scales()
+        return count(scales, self.cells + scales.first[:-1], self.weights, queries.low, queries.high, WAYS.index(how))
+
+    def _scales(self) -> Scales:
+        from sfumato.evaluate.workload_kernel import Scales
+
+        counts = [len(column.low) for column in self.regions]
+        before = np.cumsum([0, *counts])
+        return Scales(
+            first=np.cumsum([0, *(column.count for column in self.regions)]),
+            grain=np.array([column.grain for column in self.regions]),
+            starts=np.concatenate(
+                [*(column.starts[:-1] + past for column, past in zip(self.regions, before, strict=False)), before[-1:]]
+            ),
+            low=np.concatenate([column.low for column in self.regions]),
+            high=np.concatenate([column.high for column in self.regions]),
+            sizes=np.concatenate([column.sizes for column in self.regions]),
+            missing=np.concatenate([column.missing for column in self.regions]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Workload(Validated):
+    """Random range queries over columns of an original table (Pereira 2014, section 4.3).
+
+    On each column an interval covers `range_ratio` of the domain and lies anywhere in it with the same
+    chance: on integers, dates and categories (in code order) a run of that share of the domain's points,
+    rounded, at least one; on continuous numbers a stretch of that share of its length. The domain is the
+    declared one where there is one, else the observed. A missing value meets no condition.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(500))
+    >>> schema = sf.Schema.from_roles(quasi=["age", "zip"], sensitive=["disease"], other="drop")
+    >>> workload = Workload.draw(people, schema, count=200, seed=1)
+    >>> release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(5)])
+    >>> 0 < workload.mean_error(workload.answers(release.table, "expected")) < 0.5
+    True
+    """
+
+    columns: Sequence[Column]
+    count: int = 5000
+    range_ratio: float = 0.6
+    seed: int = 0
+
+    RULES: ClassVar = {"count": Whole(1), "range_ratio": Real(0, 1, above=True), "seed": Whole(0)}
+
+    @classmethod
+    def draw(
+        cls,
+        original: Table,
+        schema: Schema,
+        columns: Sequence[str] | None = None,
+        *,
+        count: int = 5000,
+        range_ratio: float = 0.6,
+        seed: int = 0,
+    ) -> Self:
+        """Return queries on `columns`, or on every quasi-identifier and sensitive column.
+
+        >>> import polars as pl
+        >>> people = Table(pl.DataFrame({"age": [20, 69], "sex": [1, 2]}))
+        >>> drawn = Workload.draw(people, Schema.from_roles(quasi=["age", "sex"]), count=1)
+        >>> (drawn.queries.high - drawn.queries.low + 1).tolist()
+        [[30.0, 1.0]]
+        """
+        settled = schema.settled(original)
+        names = (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)) if columns is None else tuple(columns)
+        if not names:
+            raise InputError("there is no quasi-identifier or sensitive column to ask about; name at least one")
+        coded = [code(original.column(name), settled.columns[name]) for name in names]
+        return cls(coded, count, range_ratio, seed)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The queries."""
+        draw = np.random.default_rng(self.seed)
+        ends = [_intervals(column, self.count, self.range_ratio, draw) for column in self.columns]
+        return Queries(*(np.stack(limits, axis=1) for limits in zip(*ends, strict=True)))
+
+    @cached_property
+    def truth(self) -> Floats:
+        """Each query's count on the original rows."""
+        return Boxes.of([exact_regions(column) for column in self.columns]).answers(self.queries, "overlap")
+
+    def answers(self, released: Table, how: Counting = "expected") -> Floats:
+        """Return each query's count on a released table, by *inclusion*, *overlap* or *expected*.
+
+        >>> import polars as pl
+        >>> people = Table(pl.DataFrame({"age": [20, 25, 70, 80]}))
+        >>> workload = Workload.draw(people, Schema.from_roles(quasi=["age"]), count=50)
+        >>> coarse = Table(pl.DataFrame({"age": ["[20-25]", "[20-25]", "[70-80]", "[70-80]"]}))
+        >>> bool((workload.answers(coarse, "inclusion") <= workload.truth).all())
+        True
+        """
+        _Request(how)
+        return Boxes.of([read_regions(column, released) for column in self.columns]).answers(self.queries, how)
+
+    def relative_errors(self, answers: Floats) -> Floats:
+        """Return |truth - answer| / truth for every query whose true count is not 0.
+
+        >>> import polars as pl
+        >>> workload = Workload.draw(Table(pl.DataFrame({"age": [20, 69]})), Schema.from_roles(quasi=["age"]), count=9)
+        >>> workload.relative_errors(workload.truth + 1).tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+        """
+        asked = self.truth > 0
+        errors: Floats = np.abs(self.truth[asked] - answers[asked]) / self.truth[asked]
+        return errors
+
+    def mean_error(self, answers: Floats) -> float:
+        """Return the mean relative error; NaN where every true count is 0."""
+        errors = self.relative_errors(answers)
+        return float(errors.mean()) if len(errors) else float("nan")
+
+
+@dataclass(frozen=True)
+class _Request(Validated):
+    how: str
+
+    RULES: ClassVar = {"how": OneOf(WAYS)}
+
+
+def _intervals(column: Column, count: int, ratio: float, draw: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return the ends of intervals that cover `ratio` of the column's domain."""
+    low, high = domain(column)
+    if is_continuous(column):
+        length = (high - low) * ratio
+        starts = draw.uniform(low, high - length, count)
+        return starts, starts + length
+    points = int(high - low) + 1
+    covered = max(1, int(points * ratio + 0.5))
+    offsets = draw.integers(0, points - covered, count, endpoint=True).astype(np.float64)
+    return low + offsets, low + offsets + (covered - 1)

@@ -1,0 +1,107 @@
+"""Promises and numbers in plain words, for a steward who has not read the papers.
+
+The sentences follow the definitions of Sweeney 2002 (k-anonymity), Machanavajjhala et al. 2007
+(l-diversity), Li, Li & Venkatasubramanian 2007 (t-closeness) and Wong et al. 2006 ((α, k)-anonymity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.card import Card, MeasuredModel
+from sfumato.finding import Finding
+
+SENTENCES = {
+    "k-anonymity": "Every combination of {quasi} is shared by at least {asked} {units}.",
+    "distinct l-diversity": "Among the {units} that share a combination, {column} has at least {asked} different values.",
+    "entropy l-diversity": (
+        "Among the {units} that share a combination, {column} is as varied as at least {asked} equally frequent values."
+    ),
+    "recursive (c, l)-diversity": (
+        "Among the {units} that share a combination, the most frequent value of {column} is less frequent than {c} "
+        "times all values from the {asked}th most frequent on taken together."
+    ),
+    "t-closeness": (
+        "Among the {units} that share a combination, {column} is spread almost as in the whole table: "
+        "the distance is at most {asked} on a scale from 0 to 1."
+    ),
+    "(α, k)-anonymity": (
+        "Every combination of {quasi} is shared by at least {k} {units}, and no value of {column} makes up more than "
+        "{asked_percent} of them."
+    ),
+}
+
+
+def promise(entry: MeasuredModel, card: Card, quasi: Sequence[str]) -> str:
+    """Return one model's promise as a sentence.
+
+    >>> from sfumato.card import Guarantee, Released
+    >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
+    ...             guarantee=Guarantee(model="k-anonymity", parameters={"k": 2}, unit="row"), assumptions=[])
+    >>> promise(MeasuredModel(model="k-anonymity", asked=2, measured=3), card, ["age", "zip"])
+    'Every combination of age and zip is shared by at least 2 rows.'
+    """
+    sentence = SENTENCES.get(entry.model)
+    if sentence is None:
+        return f"The release satisfies {entry.model} with {entry.asked:g}."
+    return sentence.format(
+        quasi=listed(quasi),
+        column=entry.column,
+        asked=f"{entry.asked:g}",
+        asked_percent=percent(entry.asked),
+        units=units(card),
+        c=_parameter(card, "c", entry.column),
+        k=_parameter(card, "k", entry.column),
+    )
+
+
+def _parameter(card: Card, name: str, column: str | None) -> str:
+    value = card.guarantee.parameters.get(name, "")
+    if isinstance(value, dict):
+        value = value.get(str(column), "")
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def units(card: Card) -> str:
+    """Return what the promise counts: rows, or persons."""
+    return "rows" if card.guarantee.unit == "row" else "persons"
+
+
+def verdict(finding: Finding) -> str:
+    """Return a verdict with a sign that can be told apart without colour.
+
+    >>> verdict(Finding(claim="k", verdict="NOT_REFUTED"))
+    '✓ not refuted'
+    """
+    return "✗ refuted" if finding.refuted else "✓ not refuted"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as one would say them.
+
+    >>> listed(["age", "sex", "zip"]), listed(["age"])
+    ('age, sex and zip', 'age')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def count(value: float) -> str:
+    """Return a count with its thousands apart.
+
+    >>> count(12345.0), count(2.5)
+    ('12,345', '2.5')
+    """
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage that is never rounded to nothing or to all.
+
+    >>> percent(0.125), percent(0.00001), percent(1.0), percent(0.99999), percent(0.0)
+    ('12.5%', '<0.1%', '100%', '>99.9%', '0%')
+    """
+    if 0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1:
+        return ">99.9%"
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
