@@ -49,7 +49,7 @@ class Attribute:
         if self.bounds is not None:
             if self.kind is None or not self.kind.numeric:
                 return f"bounds need type integer, number or date; found {self.kind or 'no type'}"
-            if isinstance(self.bounds[0], dt.date) != (self.kind is Kind.DATE):
+            if {isinstance(limit, dt.date) for limit in self.bounds} != {self.kind is Kind.DATE}:
                 return f"bounds {list(self.bounds)} do not fit type {self.kind}"
             if self.bounds[0] > self.bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
                 return f"bounds must be [low, high]; found {list(self.bounds)}"

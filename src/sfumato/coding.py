@@ -67,6 +67,8 @@ class Column:
             values = np.asarray(self.levels, dtype=np.float64)
         else:
             values = np.arange(len(self.levels), dtype=np.float64)
+        if len(values) and max(-values[0], values[-1]) > np.finfo(np.float64).max / 2:
+            values = values / 2  # so that the span stays finite
         span = values[-1] - values[0] if len(values) else 0.0
         scaled = (values - values[0]) / span if span > 0 else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
@@ -172,7 +174,7 @@ def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute) -
         return Column(attribute, np.zeros(len(numbers), dtype=np.int32), np.empty(0, dtype=np.int64), has_missing)
     low, high = present.min(), present.max()
     if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * len(numbers) + 1024):
-        levels = np.arange(int(low), int(high) + 1)
+        levels = np.arange(int(high) - int(low) + 1) + low
         codes = (numbers - low).astype(np.int32)
     else:
         levels = np.unique(present)

@@ -181,9 +181,8 @@ def _tell(card: Card, output: Path, report: Path | None, *, json: bool) -> None:
         sys.stdout.write(card.to_json())
         return
     released = card.released
-    lines = [
-        f"{released.rows} rows in {released.classes} classes written to {'standard output' if output == STDOUT else output}"
-    ]
+    place = "standard output" if output == STDOUT else str(output)
+    lines = [f"{released.rows} rows in {released.classes} classes written to {place}"]
     for model in released.models:
         column = f" of {model.column}" if model.column else ""
         lines.append(f"  {model.model}{column}: asked {model.asked:g}, released table has {model.measured:g}")

@@ -50,18 +50,18 @@ def check(
     found = measure(
         read(table), names(quasi), names(sensitive), schema=Schema.from_toml(schema) if schema else None, c=c
     )
-    broken = [line for name, limit in wanted.items() if (line := _broken(found, name, limit))]
+    broken = [line for name, limit in wanted if (line := _broken(found, name, limit))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0
 
 
-def _requirements(given: list[str]) -> dict[str, float]:
-    wanted = {}
+def _requirements(given: list[str]) -> list[tuple[str, float]]:
+    wanted = []
     for entry in names(given):
         name, equals, limit = entry.partition("=")
         try:
-            wanted[name.strip()] = float(limit)
+            wanted.append((name.strip(), float(limit)))
         except ValueError:
             equals = ""
         if not equals:

@@ -68,5 +68,5 @@ def _explain(error: BaseException) -> int:
 
 
 def _say(sentence: str, code: int) -> int:
-    sys.stderr.write(f"sfumato: {sentence}\n")
+    sys.stderr.write(f"sfumato: {' '.join(sentence.splitlines())}\n")  # a name may hold a line break
     return code

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -83,7 +84,9 @@ class Measures(msgspec.Struct, frozen=True):
 
     def as_json(self) -> dict[str, object]:
         """Return the measures as plain data; for one sensitive column its l and t also at the top."""
-        plain: dict[str, object] = msgspec.to_builtins(self)
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        for column in plain["sensitive"].values():
+            del column["ordered"]
         if len(self.sensitive) == 1:
             (only,) = self.sensitive.values()
             plain |= {"l_distinct": only.l_distinct, "l_entropy": only.l_entropy, "t": only.t}
