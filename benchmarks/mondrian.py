@@ -53,7 +53,8 @@ def against_lexsort() -> Row:
 def growth() -> list[Row]:
     """Return how time grows from 1M to 10M rows, and the memory a process needs for the latter."""
     small = seconds(1_000_000)
-    code = "import mondrian, resource; print(mondrian.seconds(10_000_000, 2), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    peak_memory = "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
+    code = f"import mondrian, resource; print(mondrian.seconds(10_000_000, 2), {peak_memory})"
     done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=True)
     large, peak = (float(word) for word in done.stdout.split())
     gib = peak / 2**20
@@ -70,7 +71,7 @@ def plain_mondrian(columns: list[npt.NDArray[np.int64]], k: int) -> list[npt.NDA
     while pending:
         rows = pending.pop()
         widths = [np.ptp(column[rows]) / span for column, span in zip(columns, spans, strict=True)]
-        for number in np.argsort(widths)[::-1]:
+        for number in sorted(range(len(widths)), key=lambda column: -widths[column]):
             values = columns[number][rows]
             left = values <= np.sort(values)[(len(values) - 1) // 2]
             if k <= left.sum() <= len(rows) - k:

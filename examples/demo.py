@@ -18,7 +18,9 @@ def table_door(out: Path) -> None:
     models = [sf.KAnonymity(10), sf.LDiversity(3, "disease"), sf.TCloseness(0.35, "cost")]
     release = sf.Mondrian().anonymize(table, schema, models)
     card = release.save(out / "patients.csv")
-    (out / "report.html").write_text(sf.report.table_report(table, schema, release, title="Hospital visits 2025"), encoding="utf-8")
+    (out / "report.html").write_text(
+        sf.report.table_report(table, schema, release, title="Hospital visits 2025"), encoding="utf-8"
+    )
     print(f"table: {card.released.rows} rows in {card.released.classes} classes -> {out / 'patients.csv'}")
     for finding in card.audits:
         print(f"       {finding.claim}: {finding.verdict.replace('_', ' ').lower()}, found {finding.bound:g}")

@@ -101,8 +101,20 @@ def test_homogeneous_classes_of_the_diversity_paper() -> None:
         {
             "zip": ["1305*", "1305*", "1305*", "1305*"] + ["1485*"] * 4 + ["1306*"] * 4,
             "age": ["<=40"] * 4 + [">40"] * 4 + ["<=40"] * 4,
-            "condition": ["heart", "virus", "cancer", "cancer", "cancer", "heart", "virus", "virus"]
-            + ["heart", "virus", "cancer", "cancer"],
+            "condition": [
+                "heart",
+                "virus",
+                "cancer",
+                "cancer",
+                "cancer",
+                "heart",
+                "virus",
+                "virus",
+                "heart",
+                "virus",
+                "cancer",
+                "cancer",
+            ],
         }
     )
     before = check(sf.Table.from_frame(four_anonymous), ["zip", "age"], ["condition"])

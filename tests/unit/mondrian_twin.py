@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from sfumato.tabular.problem import Problem
 
@@ -58,7 +62,7 @@ def nearest(problem: Problem, rows: Rows, number: int, target: float) -> int | N
     values = sorted({int(column.codes[r]) for r in rows})
     depth = common(column.shared, values)
     best: tuple[float, int] | None = None
-    for left, right in zip(values, values[1:], strict=False):
+    for left, right in itertools.pairwise(values):
         below = sum(column.codes[r] <= left for r in rows)
         if min(below, len(rows) - below) < problem.least_units or common(column.shared, [left, right]) != depth:
             continue
@@ -67,9 +71,9 @@ def nearest(problem: Problem, rows: Rows, number: int, target: float) -> int | N
     return None if best is None else best[1]
 
 
-def common(shared: Sequence[int], values: Sequence[int]) -> int:
+def common(shared: npt.NDArray[np.int32], values: Sequence[int]) -> int:
     """How many levels of the hierarchy all values from the first to the last share."""
-    return min(shared[i] for i in range(values[0] + 1, values[-1] + 1))
+    return min(int(shared[i]) for i in range(values[0] + 1, values[-1] + 1))
 
 
 def entropy(counts: Counter[int]) -> float:

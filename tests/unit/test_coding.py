@@ -136,9 +136,7 @@ def test_pruning_a_hierarchy_to_what_occurs() -> None:
         (CASES["hierarchy"][0], ["a", "under True"], "row 2: 'under True' is not in the hierarchy"),
     ],
 )
-def test_what_was_not_declared_is_refused_with_its_row(
-    attribute: Attribute, rows: list[object], sentence: str
-) -> None:
+def test_what_was_not_declared_is_refused_with_its_row(attribute: Attribute, rows: list[object], sentence: str) -> None:
     with pytest.raises(InputError, match=f"column 'c' {sentence}"):
         code(pl.Series("c", rows), attribute)
 

@@ -20,7 +20,8 @@ def trees(draw: st.DrawFn) -> Hierarchy:
     """A random tree whose rows come in random order, with or without a common root."""
     leaves, branching, levels = draw(st.integers(1, 25)), draw(st.integers(2, 4)), draw(st.integers(1, 4))
     rows = [
-        tuple(f"{level}:{leaf // branching**level}" for level in range(levels)) + (("*",) if draw(st.booleans()) else ())
+        tuple(f"{level}:{leaf // branching**level}" for level in range(levels))
+        + (("*",) if draw(st.booleans()) else ())
         for leaf in range(leaves)
     ]
     rows = [row[:levels] for row in rows] if len({len(row) for row in rows}) > 1 else rows

@@ -22,7 +22,12 @@ from sfumato.models.t_closeness import cuts
 from sfumato.roles import Role
 
 TREE = Hierarchy.from_rows(
-    [("flu", "virus", "lung", "*"), ("pneumonia", "virus", "lung", "*"), ("asthma", "chronic", "lung", "*"), ("ulcer", "acid", "gut", "*")]
+    [
+        ("flu", "virus", "lung", "*"),
+        ("pneumonia", "virus", "lung", "*"),
+        ("asthma", "chronic", "lung", "*"),
+        ("ulcer", "acid", "gut", "*"),
+    ]
 )
 people = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["flu", "pneumonia", "asthma", "ulcer"])), min_size=1)
 
@@ -44,9 +49,7 @@ def transport(left: Counter[str], right: Counter[str], distance: dict[tuple[str,
     """The earth mover's distance by its dual, brute force over 1-Lipschitz potentials on a grid."""
     values = sorted(set(left) | set(right))
     scale = math.lcm(*(d.denominator for d in distance.values()))
-    shares = {
-        v: Fraction(left[v], left.total()) - Fraction(right[v], right.total()) for v in values
-    }
+    shares = {v: Fraction(left[v], left.total()) - Fraction(right[v], right.total()) for v in values}
     best = Fraction(0)
     for heights in itertools.product(range(scale + 1), repeat=len(values)):
         potential = dict(zip(values, (Fraction(h, scale) for h in heights), strict=True))
@@ -84,7 +87,9 @@ def test_shares_gain_and_ratio_equal_their_twins(rows: list[tuple[int, str]]) ->
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
-@given(rows=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["flu", "asthma", "ulcer"])), min_size=1, max_size=12))
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["flu", "asthma", "ulcer"])), min_size=1, max_size=12)
+)
 def test_t_equals_the_dual_of_the_transport_problem(distance: str, rows: list[tuple[int, str]]) -> None:
     whole = Counter(value for _, value in rows)
     order = [leaf for leaf in TREE.leaves if leaf in whole]

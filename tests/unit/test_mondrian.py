@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,8 @@ from sfumato.evaluate import check
 from sfumato.models import Model
 from sfumato.random import SeededSource
 from sfumato.tabular.problem import Problem
+
+Find = Callable[[str], Path]
 
 
 def classes_of(problem: Problem, *, relaxed: bool = False) -> set[frozenset[int]]:
@@ -80,14 +84,17 @@ def test_ranges_are_tight_and_cover_their_rows() -> None:
     assert inside.height == 80
     keys = [name for name in release.table.names if name not in {"disease", "income"}]
     tight = joined.group_by(keys).agg(
-        low=pl.col("weight").min() == pl.col("weight_min").first(), high=pl.col("born").max() == pl.col("born_max").first()
+        low=pl.col("weight").min() == pl.col("weight_min").first(),
+        high=pl.col("born").max() == pl.col("born_max").first(),
     )
     assert tight["low"].all()
     assert tight["high"].all()
 
 
 def test_missing_values_are_kept_and_shown() -> None:
-    table = sf.Table.from_frame(pl.DataFrame({"age": [30, None, 31, None, None, None], "sex": ["F", "?", "F", "?", "M", "M"]}))
+    table = sf.Table.from_frame(
+        pl.DataFrame({"age": [30, None, 31, None, None, None], "sex": ["F", "?", "F", "?", "M", "M"]})
+    )
     schema = sf.Schema(
         {
             "age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER),
@@ -105,7 +112,12 @@ def test_a_hierarchy_gives_the_lowest_common_node() -> None:
     attribute = sf.Attribute("h", sf.Role.QUASI, sf.Kind.CATEGORY, hierarchy=tree)
     table = sf.Table.from_frame(pl.DataFrame({"h": ["a", "b", "c", "d"]}))
     schema = sf.Schema({"h": attribute})
-    assert sf.Mondrian(keep_order=True).anonymize(table, schema, [sf.KAnonymity(2)]).frame["h"].to_list() == ["x", "x", "y", "y"]
+    assert sf.Mondrian(keep_order=True).anonymize(table, schema, [sf.KAnonymity(2)]).frame["h"].to_list() == [
+        "x",
+        "x",
+        "y",
+        "y",
+    ]
     assert sf.Mondrian(keep_order=True).anonymize(table, schema, [sf.KAnonymity(3)]).frame["h"].to_list() == ["*"] * 4
 
 
@@ -138,7 +150,10 @@ def test_rows_are_shuffled_unless_order_is_kept() -> None:
     "models, sentence",
     [
         ([sf.KAnonymity(9)], "k-anonymity asks for 9 rows in a class and the table has 8; at most k=8 is possible"),
-        ([sf.LDiversity(4, "d")], "distinct l-diversity with 4 cannot be reached: column 'd' over the whole table has 3"),
+        (
+            [sf.LDiversity(4, "d")],
+            "distinct l-diversity with 4 cannot be reached: column 'd' over the whole table has 3",
+        ),
         ([sf.LDiversity(3, "d", kind="entropy")], "at most 2.8284 is possible"),
         ([sf.AlphaK(0.25, 2, "d")], "at least 0.5 is possible"),
     ],
@@ -171,8 +186,8 @@ def test_models_need_their_columns() -> None:
 
 @pytest.mark.parametrize("k", [2, 5, 25])
 @pytest.mark.parametrize("relaxed", [False, True])
-def test_adult_keeps_its_promise(data: object, k: int, relaxed: bool) -> None:
-    table = sf.read(data("adult_train.csv.gz"))  # type: ignore[operator]
+def test_adult_keeps_its_promise(data: Find, k: int, relaxed: bool) -> None:
+    table = sf.read(data("adult_train.csv.gz"))
     quasi = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country"]
     schema = sf.Schema.from_roles(quasi=quasi, sensitive=["occupation"], other="drop")
     release = sf.Mondrian(relaxed=relaxed).anonymize(table, schema, [sf.KAnonymity(k), sf.LDiversity(2, "occupation")])
@@ -183,13 +198,21 @@ def test_adult_keeps_its_promise(data: object, k: int, relaxed: bool) -> None:
     assert found.k == release.card.released.models[0].measured
 
 
-def test_adult_with_hierarchies_keeps_every_model(data: object) -> None:
-    find = data
-    table = sf.read(find("adult_train.csv.gz"))  # type: ignore[operator]
-    trees = {name: sf.Hierarchy.from_csv(find(f"adult_hierarchies/{name}.csv")) for name in ("age", "education", "marital-status", "sex")}  # type: ignore[operator]
-    columns = {name: sf.Attribute(name, sf.Role.QUASI, sf.Kind.CATEGORY, hierarchy=tree) for name, tree in trees.items()}
+def test_adult_with_hierarchies_keeps_every_model(data: Find) -> None:
+    table = sf.read(data("adult_train.csv.gz"))
+    trees = {
+        name: sf.Hierarchy.from_csv(data(f"adult_hierarchies/{name}.csv"))
+        for name in ("age", "education", "marital-status", "sex")
+    }
+    columns = {
+        name: sf.Attribute(name, sf.Role.QUASI, sf.Kind.CATEGORY, hierarchy=tree) for name, tree in trees.items()
+    }
     columns["occupation"] = sf.Attribute("occupation", sf.Role.SENSITIVE, sf.Kind.CATEGORY)
-    models: list[Model] = [sf.KAnonymity(10), sf.TCloseness(0.25, "occupation"), sf.LDiversity(3, "occupation", kind="recursive")]
+    models: list[Model] = [
+        sf.KAnonymity(10),
+        sf.TCloseness(0.25, "occupation"),
+        sf.LDiversity(3, "occupation", kind="recursive"),
+    ]
     release = sf.Mondrian().anonymize(table, sf.Schema(columns, other="drop"), models)
     found = check(release.table, list(trees), ["occupation"])
     assert found.k >= 10
@@ -199,8 +222,8 @@ def test_adult_with_hierarchies_keeps_every_model(data: object) -> None:
     assert set(release.table.column("age").to_list()) <= allowed
 
 
-def test_ipums_keeps_its_promise(data: object) -> None:
-    table = sf.read(data("ipums_1980_extract.csv"))  # type: ignore[operator]
+def test_ipums_keeps_its_promise(data: Find) -> None:
+    table = sf.read(data("ipums_1980_extract.csv"))
     quasi = ["age", "sex", "race", "marstat", "educrec"]
     schema = sf.Schema.from_roles(quasi=quasi, sensitive=["inctot"], other="drop")
     release = sf.Mondrian().anonymize(table, schema, [sf.KAnonymity(10), sf.TCloseness(0.3, "inctot")])

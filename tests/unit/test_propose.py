@@ -15,7 +15,9 @@ from sfumato import KAnonymity, Kind, Mondrian, Role, Schema, Table, samples
 from sfumato.propose import propose
 from sfumato.roles import guess_role
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(lambda name: name.strip() != "")
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
+    lambda name: name.strip() != ""
+)
 CELLS = st.none() | st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 
 

@@ -13,7 +13,6 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import MissingExtraError
-from sfumato.evaluate import utility as evaluate_utility
 from sfumato.evaluate.utility import Histogram
 from sfumato.random import SeededSource
 from sfumato.report import Chapter, Section, charts, collect, table_chapter, table_report
@@ -148,7 +147,7 @@ def test_rows_and_class_sizes_are_counted_from_the_release(read: Reader, release
 
 
 def test_loss_is_that_of_the_evaluation(read: Reader, people: sf.Table, schema: sf.Schema, release: sf.Release) -> None:
-    loss = evaluate_utility.utility(people, schema, release.table)
+    loss = sf.evaluate.utility(people, schema, release.table)
     shown = {row[0]: row[1:] for row in read.tables["Loss, and distance of histograms"][1:]}
     assert shown == {
         name: [percent(column.ncp), percent(column.histogram_distance)] for name, column in loss.columns.items()

@@ -78,9 +78,7 @@ def test_booleans_and_missing_values_are_texts_and_nulls(kind: tuple[Build, type
 def test_weird_names_pass(kind: tuple[Build, type]) -> None:
     names = ["a,b", "new\nline", 'quo"te', "ünïcode", " padded ", "age_min"]
     schema = Schema.from_roles(quasi=names)
-    release = Mondrian().anonymize(
-        Table.from_frame(kind[0]({name: [1, 2] for name in names})), schema, [KAnonymity(2)]
-    )
+    release = Mondrian().anonymize(Table.from_frame(kind[0]({name: [1, 2] for name in names})), schema, [KAnonymity(2)])
     assert as_columns(release.frame) == {name: ["[1-2]", "[1-2]"] for name in names}
 
 

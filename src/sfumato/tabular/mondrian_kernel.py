@@ -208,7 +208,7 @@ def choose_relaxed(scratch: Int64s, count: int, total: int, target: int, least: 
     """Return the code at which exactly `target` rows lie to the left, and how many of its own rows do."""
     running = 0
     for place in range(count):
-        if running + scratch[MASSES, place] >= target and target >= least and total - target >= least:
+        if running + scratch[MASSES, place] >= target >= least and total - target >= least:
             return place, target - running
         running += scratch[MASSES, place]
     return -1, EVERYTHING

@@ -121,7 +121,8 @@ def _sets(column: Column, codes: Codes, classes: Index, count: int) -> Coarse:
 def _set_text(column: Column, members: Index) -> str | None:
     words = [column.text(int(code)) for code in members]
     if len(words) == 1:
-        return words[0] or None
+        missing = column.has_missing and members[0] == 0
+        return (words[0] or None) if missing else words[0]
     return "{" + ", ".join(_quoted(word) for word in words) + "}"
 
 
