@@ -11,9 +11,11 @@ import io
 import re
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from sfumato.errors import InputError
@@ -26,13 +28,14 @@ QUOTED = re.compile(r'"[^"]*("|$)')
 def read(path: str | Path) -> Table:
     r"""Return the table in a file: CSV (also .gz, any delimiter), Parquet, JSON lines or Arrow.
 
-    CSV values are kept as text until a schema says what they are, so `02139` stays `02139`.
+    CSV cells stay text until a schema says what they are, except whole columns of integers that read back as they
+    were written; so `02139` stays `02139`.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
     >>> _ = file.write_text("zip;age\n02139;31\n")
     >>> read(file).frame.row(0)
-    ('02139', '31')
+    ('02139', 31)
     """
     data, name = _bytes(path)
     if data[:2] == b"\x1f\x8b":
@@ -41,14 +44,14 @@ def read(path: str | Path) -> Table:
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"file '{name}' is a damaged gzip file: {error}") from error
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(f"file '{name}' is empty; give a header line and rows")
     try:
         if data[:4] == b"PAR1":
             return Table(_plain(pl.read_parquet(io.BytesIO(data))))
         if data[:6] == b"ARROW1":
             return Table(_plain(pl.read_ipc(io.BytesIO(data))))
-        if data.lstrip()[:1] == b"{":
+        if data[:1024].lstrip()[:1] == b"{":
             return Table(_plain(pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)))
         return _read_csv(data, name)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -99,10 +102,10 @@ def _read_csv(data: bytes, name: str) -> Table:
     if b"\n" not in data:
         data = data.replace(b"\r", b"\n")  # line ends of old Macs
     delimiter, header = _header(data, name)
-    if len(header) > 1:
+    if len(header) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     try:
-        frame = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False)
+        frame = _typed(data, delimiter)
     except pl.exceptions.ComputeError as error:
         _refuse_ragged(data, delimiter, len(header), name, strict=True)
         raise InputError(
@@ -115,6 +118,36 @@ def _read_csv(data: bytes, name: str) -> Table:
         _refuse_ragged(data, delimiter, len(header), name)
     frame.columns = header
     return Table(frame, delimiter=delimiter)
+
+
+def _typed(data: bytes, delimiter: str) -> pl.DataFrame:
+    """Return the columns as text, or as integers where every cell reads back as the very text it was.
+
+    Leading zeros, plus signs and minus zero would be lost, so a column with one of them stays text.
+    """
+    start = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False, n_rows=1000)
+    whole = [column.name for column in start if column.null_count() < start.height and _reads_back(column)]
+    if whole and not _may_lose(data, delimiter):
+        types = {name: pl.Int64 if name in whole else pl.String for name in start.columns}
+        with suppress(pl.exceptions.ComputeError):
+            return pl.read_csv(io.BytesIO(data), separator=delimiter, schema=types)
+    frame = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False)
+    return frame.with_columns(frame[name].cast(pl.Int64) for name in whole if _reads_back(frame[name]))
+
+
+def _may_lose(data: bytes, delimiter: str) -> bool:
+    """Return whether some cell has a leading zero, a plus sign or a minus zero."""
+    codes = np.frombuffer(data, dtype=np.uint8)
+    zeros = np.flatnonzero(codes[1:-1] == ord("0")) + 1
+    before, after = codes[zeros - 1], codes[zeros + 1]
+    opens = (before == ord(delimiter)) | (before == ord("\n")) | (before == ord('"'))
+    digit = (after >= ord("0")) & (after <= ord("9"))
+    return b"+" in data or bool(((opens & digit) | (before == ord("-"))).any())
+
+
+def _reads_back(texts: pl.Series) -> bool:
+    numbers = texts.cast(pl.Int64, strict=False)
+    return numbers.null_count() == texts.null_count() and (numbers.cast(pl.String) == texts).all()
 
 
 def _header(data: bytes, name: str) -> tuple[str, list[str]]:

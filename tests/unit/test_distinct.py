@@ -16,7 +16,7 @@ def check_numbering(table: list[tuple[int, ...]], sizes: list[int]) -> None:
     ordered = sorted(set(table))
     assert numbering.ids.tolist() == [ordered.index(row) for row in table]
     assert numbering.counts.tolist() == [table.count(row) for row in ordered]
-    assert [table[row] for row in numbering.examples()] == ordered
+    assert [table[row] for row in numbering.examples] == ordered
 
 
 @given(rows)

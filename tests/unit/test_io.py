@@ -95,11 +95,11 @@ def test_an_empty_cell_is_null_and_an_empty_text_is_text(give: Callable[[bytes],
 
 
 def test_in_a_single_column_a_blank_line_is_a_missing_value(give: Callable[[bytes], Path]) -> None:
-    assert read(give(b"age\n1\n\n3\n\n")).column("age").to_list() == ["1", None, "3", None]
+    assert read(give(b"age\n1\n\n3\n\n")).column("age").to_list() == [1, None, 3, None]
 
 
 def test_line_ends_of_old_macs(give: Callable[[bytes], Path]) -> None:
-    assert read(give(b"a,b\r1,2\r3,4\r")).frame.rows() == [("1", "2"), ("3", "4")]
+    assert read(give(b"a,b\r1,2\r3,4\r")).frame.rows() == [(1, 2), (3, 4)]
 
 
 def test_a_long_cell_is_no_error(give: Callable[[bytes], Path]) -> None:
@@ -221,3 +221,22 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be read: Not a directory"):
         read(tmp_path / "file" / "below.csv")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["1", "2"], ["0", "10"], ["-3", "7"], ["01", "2"], ["+1", "2"], ["-0", "2"], ["1", "02139"], ["", "5"], ["1.0", "2"]],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_integers_are_held_as_numbers_only_where_their_text_survives(
+    give: Callable[[bytes], Path], cells: list[str], late: bool
+) -> None:
+    padding = ["7"] * 1500 if late else []
+    column = read(give(("x,y\n" + "".join(f"{cell},a\n" for cell in padding + cells)).encode())).column("x")
+    assert column.cast(pl.String).fill_null("").to_list() == padding + cells
+    plain = all(cell == "" or str(int(float(cell))) == cell for cell in cells)
+    assert (column.dtype == pl.Int64) == plain
+
+
+def test_a_zero_at_the_very_end_is_seen(give: Callable[[bytes], Path]) -> None:
+    assert read(give(b"x\n00")).column("x").to_list() == ["00"]

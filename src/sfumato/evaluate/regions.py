@@ -177,7 +177,7 @@ def _from_limits(column: Column, low: pl.Series, high: pl.Series, flags: pl.Seri
     coded = [np.unique(end, return_inverse=True)[1] for end in ends]
     state = empty.astype(np.int64) + 2 * missing
     shown = distinct([*coded, state], [*(int(codes.max(initial=0)) + 1 for codes in coded), 4])
-    first = shown.examples()
+    first = shown.examples
     there = first[~empty[first]]
     return Regions(column, shown.ids, _starts(~empty[first]), ends[0][there], ends[1][there], missing[first])
 

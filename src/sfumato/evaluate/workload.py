@@ -74,7 +74,7 @@ class Boxes:
     def of(cls, regions: Sequence[Regions]) -> Self:
         """Return the boxes of a released table, given the regions of its columns."""
         rows = distinct([column.index for column in regions], [column.count for column in regions])
-        first = rows.examples()
+        first = rows.examples
         cells = np.stack([column.index[first] for column in regions], axis=1)
         return cls(regions, cells, rows.counts.astype(np.float64))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -74,11 +75,13 @@ class Anonymizer(Validated, ABC):
         """
         source = SecureSource() if rng is None else rng
         problem = Problem.of(table, schema, list(models))
-        partition = self.partition(problem)
-        coarse = self._recode(problem, partition)
-        row_class = partition.rows
-        groups = self._checked(problem, [column for columns in coarse.values() for column in columns], row_class)
-        order = None if self.keep_order else permutation(table.rows, source)
+        with ThreadPoolExecutor(1) as other_core:
+            drawn = None if self.keep_order else other_core.submit(permutation, table.rows, source)
+            partition = self.partition(problem)
+            coarse = self._recode(problem, partition)
+            row_class = partition.rows
+            groups = self._checked(problem, [column for columns in coarse.values() for column in columns], row_class)
+            order = None if drawn is None else drawn.result()
         frame = _write_rows(problem, coarse, row_class, order)
         return Release(Table(frame, table.backend, table.delimiter), self._card(problem, groups, frame, source))
 
@@ -87,7 +90,7 @@ class Anonymizer(Validated, ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def _recode(self, problem: Problem, partition: Partition) -> dict[str, list[Coarse]]:
-        examples = partition.points.examples()
+        examples = partition.points.examples
         return {
             column.name: recode(column, column.codes[examples], partition.classes, partition.count, self.ranges)
             for column in problem.quasi

@@ -56,7 +56,7 @@ class Mondrian(Anonymizer):
         from sfumato.tabular.mondrian_kernel import mondrian
 
         points = _each_row(problem) if self.relaxed else problem.points
-        examples = points.examples()
+        examples = points.examples
         labels, count = mondrian(
             _pack(problem, examples),
             (points.counts << WEIGHT) + np.arange(points.count),

@@ -30,7 +30,8 @@ class Coarse:
 
     def rows(self, classes: Index) -> pl.Series:
         """The column row by row, given each row's class."""
-        return self.values.gather(self.index[classes]).alias(self.name)
+        places = self.index.astype(np.uint32)[classes]
+        return self.values.gather(pl.Series(places)).alias(self.name)
 
 
 @dataclass(frozen=True, eq=False)
