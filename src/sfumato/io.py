@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 import re
+import signal
 import sys
 import zlib
 from contextlib import suppress
@@ -87,6 +88,8 @@ def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
 
 def _bytes(path: str | Path) -> tuple[bytes, str]:
     if str(path) == "-":
+        if hasattr(signal, "siginterrupt"):
+            signal.siginterrupt(signal.SIGINT, True)  # the handler of polars lets a read go on after Ctrl-C
         return sys.stdin.buffer.read(), "standard input"
     try:
         return Path(path).read_bytes(), str(path)
@@ -123,7 +126,7 @@ def _read_csv(data: bytes, name: str) -> Table:
 def _typed(data: bytes, delimiter: str) -> pl.DataFrame:
     """Return the columns as text, or as integers where every cell reads back as the very text it was.
 
-    Leading zeros, plus signs and minus zero would be lost, so a column with one of them stays text.
+    Leading zeros and blanks, plus signs and minus zero would be lost, so a column with one of them stays text.
     """
     start = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False, n_rows=1000)
     whole = [column.name for column in start if column.null_count() < start.height and _reads_back(column)]
@@ -136,13 +139,16 @@ def _typed(data: bytes, delimiter: str) -> pl.DataFrame:
 
 
 def _may_lose(data: bytes, delimiter: str) -> bool:
-    """Return whether some cell has a leading zero, a plus sign or a minus zero."""
+    """Return whether some cell has a leading zero, a plus sign, a minus zero or a leading blank."""
+    pairs = [before + blank for before in (delimiter, "\n", '"') for blank in " \t" if blank != delimiter]
+    if b"+" in data or any(pair.encode() in data for pair in pairs):
+        return True
     codes = np.frombuffer(data, dtype=np.uint8)
     zeros = np.flatnonzero(codes[1:-1] == ord("0")) + 1
     before, after = codes[zeros - 1], codes[zeros + 1]
     opens = (before == ord(delimiter)) | (before == ord("\n")) | (before == ord('"'))
     digit = (after >= ord("0")) & (after <= ord("9"))
-    return b"+" in data or bool(((opens & digit) | (before == ord("-"))).any())
+    return bool(((opens & digit) | (before == ord("-"))).any())
 
 
 def _reads_back(texts: pl.Series) -> bool:

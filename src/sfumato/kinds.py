@@ -128,10 +128,8 @@ declare 'x' as a missing mark, or clean the row
 
 
 def _dates(series: pl.Series) -> pl.Series:
-    if series.dtype == pl.String:
-        series = series.str.to_date("%Y-%m-%d", strict=False)
-    elif series.dtype not in (pl.Date, pl.Datetime):
-        raise InputError(f"column '{series.name}' holds {series.dtype}, not dates; declare its type")
+    if series.dtype not in {pl.Date, pl.Datetime}:
+        series = series.cast(pl.String).str.to_date("%Y-%m-%d", strict=False)
     return series.cast(pl.Date).cast(pl.Int32).cast(pl.Int64)
 
 

@@ -55,7 +55,10 @@ FILES = {
     "byte order mark alone": (b"\xef\xbb\xbf", "is empty"),
     "header alone": (b"age,sex,disease\n", "has a header and no rows"),
     "one row": (b"age,sex,disease\n31,F,flu\n", "at most k=1 is possible"),
-    "fewer rows than k": (PEOPLE[:60], "k-anonymity asks for 5 rows in a class and the table has 4"),
+    "fewer rows than k": (
+        PEOPLE[:16] + ROWS.encode()[:39],
+        "k-anonymity asks for 5 rows in a class and the table has 4",
+    ),
     "mixed types": (PEOPLE + b"old,F,flu\n", "column 'age' row 31: 'old' is not an integer"),
     "not a number": (PEOPLE.replace(b"20,", b"20.5,") + b"NaN,F,flu\n", "column 'age' row 31: nan is not a finite"),
     "infinity": (PEOPLE.replace(b"20,", b"20.5,") + b"-inf,F,flu\n", "column 'age' row 31: -inf is not a finite"),
@@ -177,7 +180,7 @@ AGE = b'[columns.age]\nrole = "quasi"\n'
         (AGE + b'hierarchy = "no.csv"', "hierarchy 'no.csv' cannot be read"),
         (AGE + b'hierarchy = "ragged.csv"', "ragged.csv row 2: found 2 levels; wanted 3"),
         (AGE + b'categories = ["20", "21"]', "row 3: '22' is not among the declared categories"),
-        (AGE + b'type = "date"', "column 'age' row 1: '20' is not a date"),
+        (AGE + b'type = "date"', "column 'age' holds Int64, not dates"),
         (AGE + b'[columns.zip]\nrole = "quasi"', "there is no column 'zip'"),
     ],
 )

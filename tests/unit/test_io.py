@@ -98,6 +98,28 @@ def test_in_a_single_column_a_blank_line_is_a_missing_value(give: Callable[[byte
     assert read(give(b"age\n1\n\n3\n\n")).column("age").to_list() == [1, None, 3, None]
 
 
+@pytest.mark.parametrize("rows", [1, 1500])
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+@pytest.mark.parametrize(
+    "cell", ["007", "00", "+5", "-0", " 5", " 007", "5 ", "1_000", "5.0", "1e3", "0x1", "9223372036854775808", "-", "x"]
+)
+def test_a_cell_that_is_no_plain_integer_stays_the_text_it_was(
+    give: Callable[[bytes], Path], cell: str, delimiter: str, rows: int
+) -> None:
+    for written in (cell, f'"{cell}"'):
+        content = "age,sex\n" + "31,F\n" * rows + f"{written},M\n" + "47,F\n" * rows
+        column = read(give(content.replace(",", delimiter).encode())).column("age")
+        assert column.to_list() == ["31"] * rows + [cell] + ["47"] * rows
+
+
+@pytest.mark.parametrize("rows", [1, 1500])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_plain_integers_are_integers(give: Callable[[bytes], Path], line_end: str, rows: int) -> None:
+    cells: list[int | None] = [0, -5, 10, -(2**63), 2**63 - 1, None] * rows
+    lines = ["age,sex", *(f"{'' if cell is None else cell},F" for cell in cells)]
+    assert read(give((line_end.join(lines) + line_end).encode())).column("age").to_list() == cells
+
+
 def test_line_ends_of_old_macs(give: Callable[[bytes], Path]) -> None:
     assert read(give(b"a,b\r1,2\r3,4\r")).frame.rows() == [(1, 2), (3, 4)]
 
@@ -225,7 +247,17 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "cells",
-    [["1", "2"], ["0", "10"], ["-3", "7"], ["01", "2"], ["+1", "2"], ["-0", "2"], ["1", "02139"], ["", "5"], ["1.0", "2"]],
+    [
+        ["1", "2"],
+        ["0", "10"],
+        ["-3", "7"],
+        ["01", "2"],
+        ["+1", "2"],
+        ["-0", "2"],
+        ["1", "02139"],
+        ["", "5"],
+        ["1.0", "2"],
+    ],
 )
 @pytest.mark.parametrize("late", [False, True])
 def test_integers_are_held_as_numbers_only_where_their_text_survives(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from sfumato.cli.options import Columns, Flag, build_schema
+from sfumato.cli.options import Columns, Flag, Whole, build_schema
 from sfumato.cli.progress import steps
 from sfumato.errors import ParameterError
 from sfumato.staging import Staging
@@ -57,7 +57,7 @@ def anonymize(
     quasi: Columns = [],  # noqa: B006  # never changed
     sensitive: Columns = [],  # noqa: B006
     identifier: Columns = [],  # noqa: B006
-    k: int | None = None,
+    k: Whole = None,
     l: float | None = None,
     l_kind: Literal["distinct", "entropy", "recursive"] = "distinct",
     c: float = 2.0,

@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 if TYPE_CHECKING:
     from sfumato.schema import Schema
 
+
+def _whole(_hint: object, tokens: Sequence[Token]) -> int:
+    """Return an integer that was written as one; cyclopts alone would round 2.5 to 2."""
+    return int(tokens[0].value)
+
+
+Whole = Annotated[int | None, Parameter(converter=_whole)]
 Columns = Annotated[list[str], Parameter(negative=(), metavar="COLUMNS", show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
