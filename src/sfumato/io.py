@@ -89,7 +89,7 @@ def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
 def _bytes(path: str | Path) -> tuple[bytes, str]:
     if str(path) == "-":
         if hasattr(signal, "siginterrupt"):
-            signal.siginterrupt(signal.SIGINT, True)  # the handler of polars lets a read go on after Ctrl-C
+            signal.siginterrupt(signal.SIGINT, True)  # noqa: FBT003  # or polars lets the read go on after Ctrl-C
         return sys.stdin.buffer.read(), "standard input"
     try:
         return Path(path).read_bytes(), str(path)

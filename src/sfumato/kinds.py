@@ -128,7 +128,7 @@ declare 'x' as a missing mark, or clean the row
 
 
 def _dates(series: pl.Series) -> pl.Series:
-    if series.dtype not in {pl.Date, pl.Datetime}:
+    if series.dtype not in (pl.Date, pl.Datetime):  # in a set, a Datetime with its unit would not be found
         series = series.cast(pl.String).str.to_date("%Y-%m-%d", strict=False)
     return series.cast(pl.Date).cast(pl.Int32).cast(pl.Int64)
 

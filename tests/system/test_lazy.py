@@ -63,8 +63,8 @@ def test_every_option_is_explained(command: str, capsys: pytest.CaptureFixture[s
     [
         (
             "anonymize",
-            "-o --quasi --sensitive --identifier --k --l --l-kind --c --t --person --other --algorithm --relaxed "
-            "--schema --ranges --keep-order --card --report --json",
+            """-o --quasi --sensitive --identifier --k --l --l-kind --c --t --person --other --algorithm --relaxed
+            --schema --ranges --keep-order --card --report --json""",
         ),
         ("check", "--quasi --sensitive --require --json"),
     ],

@@ -66,7 +66,7 @@ def test_observed_codes_are_all_used_and_mean_the_same(case: str, data: st.DataO
 def test_codes_follow_the_order_of_values(case: str, data: st.DataObject) -> None:
     attribute, cells = CASES[case]
     rows: list[object] = data.draw(st.lists(cells, min_size=2, max_size=25))
-    rank: Callable[[object], object] = WORDS.index if case == "ordinal" else lambda value: value  # type: ignore[assignment]
+    rank: Callable[[object], object] = WORDS.index if case == "ordinal" else lambda value: value
     column = code(pl.Series("c", rows), attribute)
     order = np.argsort(column.codes, kind="stable")
     ranks = [rank(rows[index]) for index in order]

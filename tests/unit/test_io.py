@@ -231,7 +231,7 @@ def test_a_panic_of_the_reader_is_an_input_error(
         raise pl.exceptions.PanicException("index out of range\nin some thread")
 
     monkeypatch.setattr(pl, "read_parquet", panic)
-    with pytest.raises(InputError, match="cannot be read as a table: index out of range$"):
+    with pytest.raises(InputError, match=r"cannot be read as a table: index out of range$"):
         read(give(parquet()))
 
 

@@ -87,7 +87,7 @@ def test_a_mark_means_the_same_in_every_file_format(
 
 
 def parsed(series: pl.Series, kind: Kind, marks: tuple[str, ...] = ("",)) -> list[object]:
-    return parse(series, kind, is_missing(series, marks)).tolist()
+    return list(parse(series, kind, is_missing(series, marks)).tolist())
 
 
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20))
@@ -106,6 +106,12 @@ def test_dates_become_days_since_1970_also_before_it(values: list[dt.date]) -> N
     days = [(value - EPOCH).days for value in values]
     assert parsed(pl.Series("d", [value.isoformat() for value in values]), Kind.DATE) == days
     assert parsed(pl.Series("d", values), Kind.DATE) == days
+
+
+@given(values=st.lists(st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)), min_size=1, max_size=20))  # noqa: DTZ001
+def test_times_become_the_day_they_lie_in(values: list[dt.datetime]) -> None:
+    series = pl.Series("d", values, dtype=pl.Datetime("us"))
+    assert parsed(series, Kind.DATE) == [(value.date() - EPOCH).days for value in values]
 
 
 def test_missing_values_parse_as_zero() -> None:
@@ -127,7 +133,8 @@ def test_missing_values_parse_as_zero() -> None:
         ([1.0, float("-inf"), float("nan")], Kind.NUMBER, "row 2: -inf is not a finite number"),
         (["", "inf"], Kind.NUMBER, "row 2: inf is not a finite number"),
         (["2026-01-31", "2026-02-30"], Kind.DATE, "row 2: '2026-02-30' is not a date like 2026-01-31"),
-        ([20260131], Kind.DATE, "column 'c' holds Int64, not dates"),
+        ([20260131], Kind.DATE, "column 'c' row 1: '20260131' is not a date like 2026-01-31"),
+        ([1.5], Kind.DATE, "column 'c' row 1: '1.5' is not a date"),
         ([EPOCH], Kind.INTEGER, "column 'c' holds dates"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,7 @@ from sfumato import Attribute, Hierarchy, KAnonymity, Kind, Mondrian, Role, Sche
 from sfumato.errors import InputError, SchemaError
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-LIMITS = {
+LIMITS: dict[Kind, st.SearchStrategy[Any]] = {
     Kind.INTEGER: st.integers(-(2**63), 2**63 - 1),
     Kind.NUMBER: st.floats(allow_nan=False),
     Kind.DATE: st.dates(),
@@ -34,7 +35,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
         name,
         draw(st.sampled_from(Role)),
         kind,
-        bounds=bounds,  # type: ignore[arg-type]  # two of a kind
+        bounds=bounds,
         categories=categories,
         missing=tuple(draw(st.lists(NAMES, max_size=3))),
         public=draw(st.booleans()),
@@ -45,8 +46,8 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
 def schemas(draw: st.DrawFn) -> Schema:
     names = draw(st.lists(NAMES, unique=True, max_size=5))
     columns = {name: draw(attributes(name)) for name in names}
-    persons = [name for name, attribute in columns.items() if attribute.role is Role.IDENTIFIER]
-    person = draw(st.sampled_from(persons)) if persons and draw(st.booleans()) else None
+    persons = [None, *(name for name, attribute in columns.items() if attribute.role is Role.IDENTIFIER)]
+    person = draw(st.sampled_from(persons))
     return Schema(columns, person, draw(st.sampled_from(["refuse", "keep", "drop"])))
 
 

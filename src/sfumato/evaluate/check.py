@@ -22,6 +22,7 @@ from sfumato.kinds import Kind, detect, is_missing
 from sfumato.models import measures
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import cuts
+from sfumato.parameters import Real
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.table import Table
@@ -104,6 +105,8 @@ def check(
     >>> check(Table(pl.DataFrame({"zip": ["1*", "1*"]})), ["zip"]).k
     2
     """
+    if not Real(0, above=True).accepts(c):
+        raise ParameterError(f"The 'c' parameter of check must be {Real(0, above=True).wanted}. Got {c!r} instead.")
     if table.rows == 0:
         raise InputError("the table has no rows; there is nothing to measure")
     if not quasi:
