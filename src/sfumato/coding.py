@@ -105,11 +105,13 @@ def code(series: pl.Series, attribute: Attribute) -> Column:
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'sex' row 2: 'X' is not among the declared categories; there are 'F', 'M'
     """
-    missing = is_missing(series, attribute.missing)
-    has_missing = bool(missing.any())
     hierarchy = attribute.hierarchy
     if hierarchy is not None:
-        return _code_words(_texts(series), missing, attribute, hierarchy.leaves)
+        marks = tuple(mark for mark in attribute.missing if mark not in hierarchy.leaves)  # a listed mark is a value
+        words = _texts(_plain(series, attribute.kind))
+        return _code_words(words, is_missing(words, marks), attribute, hierarchy.leaves)
+    missing = is_missing(series, attribute.missing)
+    has_missing = bool(missing.any())
     if attribute.kind is not None and attribute.kind.numeric:
         return _code_numbers(series, missing, attribute)
     texts = _texts(series)
@@ -144,6 +146,14 @@ def observed(column: Column) -> Column:
 
 def _texts(series: pl.Series) -> pl.Series:
     return series if series.dtype == pl.String else series.cast(pl.String)
+
+
+def _plain(series: pl.Series, kind: Kind | None) -> pl.Series:
+    """Return values as a hierarchy lists them: days without hours, whole numbers without a decimal point."""
+    if kind is Kind.DATE and series.dtype == pl.Datetime:
+        return series.cast(pl.Date)
+    whole = series.dtype.is_float() and kind is not Kind.NUMBER and bool((series == series.round()).all())
+    return series.cast(pl.Int64) if whole else series
 
 
 def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, words: Sequence[str]) -> Column:

@@ -142,6 +142,10 @@ def _refuse_inconsistent(paths: list[tuple[str, ...]], name: str) -> None:
         if path[0] in seen:
             raise SchemaError(f"{name} row {number}: value '{path[0]}' stands twice; give each value one row")
         seen.add(path[0])
+        if "" in path[1:]:
+            raise SchemaError(
+                f"{name} row {number}: level {path.index('', 1)} of '{path[0]}' is empty; give it a label"
+            )
         for level in range(1, width - 1):
             parent = parents.setdefault((level, path[level]), path[level + 1])
             if parent != path[level + 1]:

@@ -23,11 +23,11 @@ STEPS: dict[str, Callable[[dt.date], str]] = {
 }
 
 
-def intervals(values: Sequence[Number], widths: Sequence[Number], origin: Number = 0) -> Hierarchy:
+def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: Number = 0) -> Hierarchy:
     """Return values under intervals of growing width, aligned at `origin`, each width a multiple of the one before.
 
     Whole numbers get the interval's own limits, `[15-19]`; other numbers the lowest and highest value
-    given in it, `[1.5..2.25]`, so that no value lies on two labels.
+    given in it, `[1.5..2.25]`, so that no value lies on two labels. Numbers given as texts keep their form.
 
     >>> intervals(range(1, 5), [2, 4], origin=1).paths[2]
     ('3', '[3-4]', '[1-4]', '*')
@@ -43,14 +43,15 @@ def intervals(values: Sequence[Number], widths: Sequence[Number], origin: Number
             raise ParameterError(
                 f"the interval width {width} is not a larger multiple of {before}; give widths like 5, 10, 20"
             )
-    ordered = _ordered(values)
-    if all(isinstance(number, int) for number in (*ordered, *widths, origin)):
-        return _stacked(ordered, [[_aligned(value, width, origin) for value in ordered] for width in widths])
-    places = [[(value - origin) // width for value in ordered] for width in widths]
-    return _stacked(ordered, [_tight(ordered, column) for column in places])
+    scale = _scale(values)
+    numbers = list(scale.values())
+    if all(isinstance(number, int) for number in (*numbers, *widths, origin)):
+        return _stacked(list(scale), [[_aligned(number, width, origin) for number in numbers] for width in widths])
+    places = [[(number - origin) // width for number in numbers] for width in widths]
+    return _stacked(list(scale), [_tight(list(scale), column) for column in places])
 
 
-def custom_intervals(values: Sequence[Number], edges: Sequence[Sequence[Number]]) -> Hierarchy:
+def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Number]]) -> Hierarchy:
     """Return values under intervals that begin at the given edges, one list per level, each within the one before.
 
     >>> custom_intervals(range(80), [[0, 18, 65], [0, 18]]).paths[18]
@@ -60,7 +61,8 @@ def custom_intervals(values: Sequence[Number], edges: Sequence[Sequence[Number]]
     sfumato.errors.ParameterError: the edge 16 of level 2 is no edge of level 1; a wider level can only leave edges out
     """
     _refuse_empty("edges", edges)
-    ordered = _ordered(values)
+    scale = _scale(values)
+    numbers = list(scale.values())
     for level, starts in enumerate(edges):
         _refuse_empty(f"edges of level {level + 1}", starts)
         stray = next((edge for edge in starts if level and edge not in edges[level - 1]), None)
@@ -69,10 +71,11 @@ def custom_intervals(values: Sequence[Number], edges: Sequence[Sequence[Number]]
                 f"the edge {stray} of level {level + 1} is no edge of level {level}; "
                 "a wider level can only leave edges out"
             )
-        if ordered[0] < min(starts):
-            raise ParameterError(f"the value {ordered[0]} lies before the first edge {min(starts)}; add an edge")
-    columns = [[max(edge for edge in starts if edge <= value) for value in ordered] for starts in edges]
-    return _stacked(ordered, [_tight(ordered, column) for column in columns])
+        if numbers[0] < min(starts):
+            raise ParameterError(f"the value {numbers[0]} lies before the first edge {min(starts)}; add an edge")
+    columns = [[max(edge for edge in starts if edge <= number) for number in numbers] for starts in edges]
+    whole = all(isinstance(number, int) for number in numbers)
+    return _stacked(list(scale), [_tight(list(scale), column, "-" if whole else "..") for column in columns])
 
 
 def prefixes(values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
@@ -157,9 +160,19 @@ def _stacked(values: Sequence[object], levels: Sequence[Sequence[str]]) -> Hiera
     return Hierarchy.from_rows(zip([str(value) for value in values], *levels, top, strict=True))
 
 
-def _ordered(values: Sequence[Number]) -> list[Number]:
+def _scale(values: Sequence[Number | str]) -> dict[str, Number]:
+    """Return each value's text with its number, in the numbers' order."""
     _refuse_empty("values", values)
-    return sorted(set(values))
+    found = {str(value): _number(value) for value in values}
+    return dict(sorted(found.items(), key=lambda entry: entry[1]))
+
+
+def _number(value: Number | str) -> Number:
+    try:
+        number = float(value)
+    except ValueError:
+        raise ParameterError(f"the value '{value}' is not a number; leave it out or use other labels") from None
+    return value if isinstance(value, int) else number
 
 
 def _aligned(value: Number, width: Number, origin: Number) -> str:
@@ -167,17 +180,15 @@ def _aligned(value: Number, width: Number, origin: Number) -> str:
     return str(value) if width == 1 else f"[{start}-{start + width - 1}]"
 
 
-def _tight(ordered: Sequence[Number], places: Sequence[Number]) -> list[str]:
-    """Return each value's interval, written from the lowest to the highest value in the same place."""
-    members: dict[Number, list[Number]] = {}
-    for value, place in zip(ordered, places, strict=True):
-        members.setdefault(place, []).append(value)
-    joint = "-" if all(isinstance(value, int) for value in ordered) else ".."
-    texts = {
-        place: str(found[0]) if len(found) == 1 else f"[{found[0]}{joint}{found[-1]}]"
-        for place, found in members.items()
+def _tight(texts: Sequence[str], places: Sequence[Number], joint: str = "..") -> list[str]:
+    """Return each value's interval, written from the first to the last value in the same place."""
+    members: dict[Number, list[str]] = {}
+    for text, place in zip(texts, places, strict=True):
+        members.setdefault(place, []).append(text)
+    labels = {
+        place: found[0] if len(found) == 1 else f"[{found[0]}{joint}{found[-1]}]" for place, found in members.items()
     }
-    return [texts[place] for place in places]
+    return [labels[place] for place in places]
 
 
 def _whole(ratio: float) -> bool:
