@@ -6,7 +6,6 @@ A node gives every quasi-identifier one level; its counts roll up from those of 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -82,12 +81,13 @@ class Lattice:
         cells = distinct(codes, [column.size for column in problem.quasi])
         rest, rests, rest_count = _rests(problem, points)
         shown = np.stack(codes, axis=1)[cells.examples]
+        ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
         absorbs = bool((criteria.kind == DISTINCT).all())
         return cls(
-            ladders=tuple(Ladder.of(column) for column in problem.quasi),
+            ladders=ladders,
             codes=shown,
-            packing=Packing.of(shown, [column.size for column in problem.quasi]),
+            packing=Packing.of(shown, ladders),
             finest=Frequencies(
                 np.arange(cells.count), np.cumsum([0, *cells.counts.tolist()]), rest, problem.points.counts
             ),
@@ -166,17 +166,10 @@ class Lattice:
         """Return the group at a node that each group of a finer frequency set joins, and their number."""
         from sfumato.tabular.lattice_kernel import owners
 
-        sizes = [len(ladder.labels[level]) for ladder, level in zip(self.ladders, levels, strict=True)]
-        span = math.prod(sizes)
-        if span == 1 or span > LARGEST_KEY:
+        if not 1 < self.packing.span(levels) <= LARGEST_KEY:
             found = self._numbered(levels, source)
             return found, int(found.max()) + 1
-        parts: list[Int64s | None] = []
-        stride = span
-        for ladder, level, size in zip(self.ladders, levels, sizes, strict=True):
-            stride //= size
-            parts.append(ladder.nodes[level] * np.int64(stride) if size > 1 else None)
-        return owners(self.packing.codes, source.example, *self.packing.keys(parts), span)
+        return owners(self.packing.codes, source.example, self.packing.keys(levels))
 
     @cached_property
     def relaxed(self) -> Lattice:

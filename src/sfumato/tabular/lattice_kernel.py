@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sfumato.kernel import kernel
 from sfumato.models.criteria import Criteria
 from sfumato.models.criteria_kernel import criterion_holds
+from sfumato.tabular.packing import Keys
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -41,28 +42,23 @@ class Rests(NamedTuple):
 
 
 @kernel
-def owners(
-    codes: Int32s, example: Int64s, packs: Int64s, sums: Int64s, starts: Int64s, span: int
-) -> tuple[Int64s, int]:
-    """Return the group each finer group joins, and their number.
-
-    `codes` has a row per cell; the key of a cell's group is the sum of sums[starts[i] + codes[cell, packs[i]]].
-    """
+def owners(codes: Int32s, example: Int64s, keys: Keys) -> tuple[Int64s, int]:
+    """Return the group each finer group joins, and their number; `codes` has a row per cell, packed."""
     size = len(example)
     joined = np.empty(size, dtype=np.int64)
-    dense = span <= 4 * size + 1024
+    dense = keys.span <= 4 * size + 1024
     bits = 1
     while 1 << bits < 2 * size:
         bits += 1
     mask = (1 << bits) - 1
-    number = np.full(span if dense else 1 << bits, -1, dtype=np.int32)
+    number = np.full(keys.span if dense else 1 << bits, -1, dtype=np.int32)
     held = np.empty(0 if dense else size, dtype=np.int64)
     count = 0
     for group in range(size):
         cell = example[group]
         key = 0
-        for index in range(len(packs)):
-            key += sums[starts[index] + codes[cell, packs[index]]]
+        for index in range(len(keys.packs)):
+            key += keys.sums[keys.starts[index] + codes[cell, keys.packs[index]]]
         slot = np.int64(key)
         if not dense:
             slot = np.int64((np.uint64(key) * GOLDEN) >> np.uint64(64 - bits))

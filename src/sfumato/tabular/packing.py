@@ -6,36 +6,56 @@ nearest cache; the idea is that of dictionary-coded composite keys (Graefe 1993,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from sfumato.tabular.ladder import Ladder
 
 Int64s = npt.NDArray[np.int64]
 MOST_COMBINATIONS = 2048
 
 
+class Keys(NamedTuple):
+    """A cell's key is the sum over packs i of sums[starts[i] + its code in packs[i]]; keys lie below `span`."""
+
+    packs: Int64s
+    sums: Int64s
+    starts: Int64s
+    span: int
+
+
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Which columns share a code, and the packed codes: a row per cell, a column per pack.
-
-    >>> packing = Packing.of(np.array([[0, 1], [1, 2]], dtype=np.int32), [2, 3])
-    >>> packing.places, packing.codes.tolist()
-    (((0, 1),), [[1], [5]])
-    """
+    """Which columns share a code, the packed codes (a row per cell, a column per pack), and their ladders."""
 
     places: tuple[tuple[int, ...], ...]
-    sizes: tuple[int, ...]
     codes: npt.NDArray[np.int32]
+    ladders: tuple[Ladder, ...]
+    tables: dict[tuple[int, tuple[int, ...]], tuple[Int64s, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> Packing:
-        """Return the columns packed in their order, each holding codes 0…size-1."""
+    def of(cls, codes: npt.NDArray[np.int32], ladders: Sequence[Ladder]) -> Packing:
+        """Return the columns of `codes` packed in their order.
+
+        >>> import polars as pl
+        >>> from sfumato.attribute import Attribute
+        >>> from sfumato.coding import code
+        >>> from sfumato.roles import Role
+        >>> sex = code(pl.Series("sex", ["F", "M"]), Attribute("sex", Role.QUASI))
+        >>> packing = Packing.of(np.array([[0, 1], [1, 1]], dtype=np.int32), [Ladder.of(sex)] * 2)
+        >>> packing.places, packing.codes.tolist(), packing.keys((0, 1)).sums.tolist()
+        (((0, 1),), [[1], [3]], [0, 0, 1, 1])
+        """
         places: list[list[int]] = []
         spans: list[int] = []
         packed: list[npt.NDArray[np.int32]] = []
-        for place, size in enumerate(sizes):
+        for place, ladder in enumerate(ladders):
+            size = ladder.column.size
             if spans and spans[-1] * size <= MOST_COMBINATIONS:
                 places[-1].append(place)
                 spans[-1] *= size
@@ -44,26 +64,37 @@ class Packing:
                 places.append([place])
                 spans.append(size)
                 packed.append(codes[:, place])
-        return cls(tuple(tuple(pack) for pack in places), tuple(sizes), np.ascontiguousarray(np.stack(packed, axis=1)))
+        stacked = np.ascontiguousarray(np.stack(packed, axis=1))
+        return cls(tuple(tuple(pack) for pack in places), stacked, tuple(ladders))
 
-    def keys(self, parts: Sequence[Int64s | None]) -> tuple[Int64s, Int64s, Int64s]:
-        """Return packs, sums and starts: pack i's code c adds sums[starts[i] + c] when parts[j] is what column j adds.
+    def keys(self, levels: tuple[int, ...]) -> Keys:
+        """Return what makes the keys of a node's groups; only packs that tell groups apart take part."""
+        tables = [
+            self._table(number, tuple(levels[place] for place in pack)) for number, pack in enumerate(self.places)
+        ]
+        packs = [number for number, (_, span) in enumerate(tables) if span > 1]
+        stride = span = math.prod(span for _, span in tables)
+        parts = []
+        for number in packs:
+            table, own = tables[number]
+            stride //= own
+            parts.append(table * stride)
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        return Keys(np.array(packs), np.concatenate(parts), starts, span)
 
-        Columns whose part is None add nothing; packs of such columns alone are left out.
+    def span(self, levels: tuple[int, ...]) -> int:
+        """The number of keys a node could have."""
+        return math.prod(len(ladder.labels[level]) for ladder, level in zip(self.ladders, levels, strict=True))
 
-        >>> packing = Packing.of(np.array([[0, 1], [1, 2]], dtype=np.int32), [2, 3])
-        >>> packing.keys([np.array([0, 10]), np.array([0, 1, 1])])[1].tolist()
-        [0, 1, 1, 10, 11, 11]
-        """
-        packs, tables = [], []
-        for number, pack in enumerate(self.places):
-            if all(parts[place] is None for place in pack):
-                continue
-            table = np.zeros(1, dtype=np.int64)
-            for place in pack:
-                part = parts[place]
-                added = np.zeros(self.sizes[place], dtype=np.int64) if part is None else part
-                table = (table[:, None] + added).ravel()
-            packs.append(number)
-            tables.append(table)
-        return np.array(packs), np.concatenate(tables), np.cumsum([0, *(len(table) for table in tables)])
+    def _table(self, number: int, levels: tuple[int, ...]) -> tuple[Int64s, int]:
+        """Return the key of every code of one pack at the levels of its columns, and how many keys there are."""
+        found = self.tables.get((number, levels))
+        if found is not None:
+            return found
+        table, span = np.zeros(1, dtype=np.int64), 1
+        for place, level in zip(self.places[number], levels, strict=True):
+            size = len(self.ladders[place].labels[level])
+            table = (table[:, None] * size + self.ladders[place].nodes[level]).ravel()
+            span *= size
+        self.tables[number, levels] = table, span
+        return table, span
