@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.errors import ParameterError
 from sfumato.tabular import Anonymizer, Datafly, Incognito, Optimal
 from sfumato.tabular import lattice_search as search
+from sfumato.tabular.kept import Kept
 from sfumato.tabular.lattice import Lattice
 from sfumato.tabular.problem import Problem
 
@@ -106,6 +107,16 @@ def test_keys_too_large_for_one_integer_are_numbered_all_the_same() -> None:
     assert math.prod(len(ladder.labels[0]) for ladder in lattice.ladders) > 2**62
     assert len(lattice.tally((0,) * 12).sizes) == 60
     assert len(lattice.tally((0, *(1,) * 11)).sizes) == 60
+
+
+def test_the_answer_does_not_depend_on_what_is_kept_for_roll_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = Incognito().minimal_nodes(sf.Table.from_frame(PEOPLE), SCHEMA, [sf.KAnonymity(10)])
+    monkeypatch.setattr(Kept.__init__, "__defaults__", (500,))
+    problem = Problem.of(sf.Table.from_frame(PEOPLE), SCHEMA, [sf.KAnonymity(10)])
+    lattice = Lattice.of(problem)
+    found = search.minimal(search.satisfying(lattice))
+    assert {tuple(node.levels.values()) for node in wanted} == set(found)
+    assert lattice.kept.members <= 500 or len(lattice.kept) == 1
 
 
 def test_a_column_of_nothing_but_missing_values_can_be_generalised() -> None:

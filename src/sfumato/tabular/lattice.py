@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from sfumato.distinct import LARGEST_KEY, distinct
 from sfumato.models.criteria import DISTINCT, Criteria
+from sfumato.tabular.kept import Kept
 from sfumato.tabular.ladder import Ladder
 from sfumato.tabular.packing import Packing
 from sfumato.tabular.problem import Problem
@@ -27,7 +28,6 @@ Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 _NOBODY = np.empty(0, dtype=np.int64)
-MOST_KEPT = 1 << 24  # members of frequency sets kept for later roll-ups
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Lattice:
     table_rows: int
     absorbs: bool
     merges: bool
-    kept: dict[Levels, Frequencies] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
 
     @classmethod
     def of(cls, problem: Problem) -> Lattice:
@@ -154,7 +154,7 @@ class Lattice:
         if frequencies is None:
             source = self._source(levels)
             frequencies = self._merged(source, *self.owners(levels, source))
-            self._keep(levels, frequencies)
+            self.kept.add(levels, frequencies)
         return self._judged(levels, frequencies)
 
     def classes(self, levels: Levels) -> tuple[Int64s, Tally]:
@@ -192,7 +192,7 @@ class Lattice:
         start = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(self.finest.start[cells] - start[:-1], lengths) + np.arange(start[-1])
         finest = Frequencies(self.finest.example[cells], start, self.finest.rest[entries], self.finest.rows[entries])
-        return replace(self, finest=finest, kept={})
+        return replace(self, finest=finest, kept=Kept())
 
     def _numbered(self, levels: Levels, source: Frequencies) -> Int64s:
         """Return what `owners` does where one integer key per group would not do."""
@@ -218,13 +218,6 @@ class Lattice:
             self.kept.get((*levels[:place], level - 1, *levels[place + 1 :])) for place, level in enumerate(levels)
         )
         return min((found for found in below if found is not None), key=lambda f: len(f.rest), default=self.finest)
-
-    def _keep(self, levels: Levels, frequencies: Frequencies) -> None:
-        self.kept[levels] = frequencies
-        total = sum(len(found.rest) for found in self.kept.values()) if len(self.kept) % 64 == 0 else 0
-        while total > MOST_KEPT:
-            oldest = next(iter(self.kept))
-            total -= len(self.kept.pop(oldest).rest)
 
 
 def _rests(problem: Problem, points: Int64s) -> tuple[Int64s, Rests, int]:
