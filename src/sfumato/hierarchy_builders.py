@@ -46,7 +46,7 @@ def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: 
     scale = _scale(values)
     numbers = list(scale.values())
     if all(isinstance(number, int) for number in (*numbers, *widths, origin)):
-        return _stacked(list(scale), [[_aligned(number, width, origin) for number in numbers] for width in widths])
+        return _stacked(list(scale), [[aligned(number, width, origin) for number in numbers] for width in widths])
     places = [[(number - origin) // width for number in numbers] for width in widths]
     return _stacked(list(scale), [_tight(list(scale), column) for column in places])
 
@@ -155,6 +155,16 @@ def growing_widths(low: Number, high: Number) -> list[Number]:
     return [width for width in widths if width < high - low] or widths[:1]
 
 
+def aligned(value: Number, width: Number, origin: Number = 0) -> str:
+    """Return the interval of whole numbers that a value lies in.
+
+    >>> aligned(17, 5), aligned(17, 1)
+    ('[15-19]', '17')
+    """
+    start = origin + (value - origin) // width * width
+    return str(value) if width == 1 else f"[{start}-{start + width - 1}]"
+
+
 def _stacked(values: Sequence[object], levels: Sequence[Sequence[str]]) -> Hierarchy:
     top = [SUPPRESSED] * len(values)
     return Hierarchy.from_rows(zip([str(value) for value in values], *levels, top, strict=True))
@@ -173,11 +183,6 @@ def _number(value: Number | str) -> Number:
     except ValueError:
         raise ParameterError(f"the value '{value}' is not a number; leave it out or use other labels") from None
     return value if isinstance(value, int) else number
-
-
-def _aligned(value: Number, width: Number, origin: Number) -> str:
-    start = origin + (value - origin) // width * width
-    return str(value) if width == 1 else f"[{start}-{start + width - 1}]"
 
 
 def _tight(texts: Sequence[str], places: Sequence[Number], joint: str = "..") -> list[str]:

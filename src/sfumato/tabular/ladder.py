@@ -7,7 +7,7 @@ and generalising it to the top are the same thing (LeFevre, DeWitt & Ramakrishna
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,14 @@ from sfumato.kinds import Kind
 
 Floats = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
-MOST_INTERVALS = 50_000  # beyond so many values one label per value and level is no longer small
+Int64s = npt.NDArray[np.int64]
+
+
+class Level(NamedTuple):
+    """Nodes side by side: their labels, and the first value under each."""
+
+    labels: list[str]
+    starts: Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +52,18 @@ class Ladder:
     @classmethod
     def of(cls, column: Column) -> Ladder:
         """Return the ladder of the column's hierarchy, or of the plainest one its type allows."""
-        levels = _levels(column)
+        hierarchy = column.attribute.hierarchy
+        levels = plain_levels(column) if hierarchy is None else _levels(hierarchy)
         root = SUPPRESSED
-        if len(levels) > 1 and len(levels[-1]) == 1:
-            root = SUPPRESSED if column.has_missing else levels[-1][0][0]
+        if len(levels) > 1 and len(levels[-1].labels) == 1:
+            root = SUPPRESSED if column.has_missing else levels[-1].labels[0]
             levels.pop()
-        shift = int(column.has_missing)
-        nodes = [_nodes(level, column.size, shift) for level in levels]
-        losses = [_losses(level, column, shift) for level in levels]
-        mark = (column.missing_mark,) * shift
+        mark = (column.missing_mark,) if column.has_missing else ()
         return cls(
             column,
-            nodes=(*nodes, np.zeros(column.size, dtype=np.int32)),
-            labels=(*((*mark, *(label for label, _, _ in level)) for level in levels), (root,)),
-            losses=(*losses, np.ones(1)),
+            nodes=(*(_nodes(level, column) for level in levels), np.zeros(column.size, dtype=np.int32)),
+            labels=(*((*mark, *level.labels) for level in levels), (root,)),
+            losses=(*(_losses(level, column) for level in levels), np.ones(1)),
         )
 
     @property
@@ -74,46 +79,63 @@ class Ladder:
         return extents(every, self.nodes[level].astype(np.int64), len(self.labels[level]), self.column.has_missing)
 
 
-def _levels(column: Column) -> list[list[tuple[str, int, int]]]:
-    """Return each level's nodes as (label, first leaf, one past the last leaf)."""
-    if not len(column.levels):
-        return [[]]
-    hierarchy = column.attribute.hierarchy or plain_hierarchy(column)
-    levels: list[list[tuple[str, int, int]]] = [[] for _ in hierarchy.paths[0]]
-    for label, level, first, last in hierarchy.nodes():
-        levels[level].append((label, first, last))
-    return levels
-
-
-def plain_hierarchy(column: Column) -> Hierarchy:
-    """Return intervals for numbers, calendar steps for dates, runs for ordered words, `*` above anything else.
+def plain_levels(column: Column) -> list[Level]:
+    """Return intervals for numbers, calendar steps for dates, runs for ordered words, values alone for the rest.
 
     >>> import polars as pl
     >>> from sfumato.attribute import Attribute
     >>> from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> ages = code(pl.Series("age", [16, 94]), Attribute("age", Role.QUASI, Kind.INTEGER))
-    >>> plain_hierarchy(ages).paths[0]
-    ('16', '[15-19]', '[10-19]', '[0-19]', '[0-39]', '*')
+    >>> [level.labels[0] for level in plain_levels(ages)]
+    ['16', '[15-19]', '[10-19]', '[0-19]', '[0-39]', '*']
     """
-    values: list[Any] = [column.value(code) for code in range(int(column.has_missing), column.size)]
-    numeric = column.kind.numeric and len(values) <= MOST_INTERVALS
-    if column.kind is Kind.DATE and numeric:
-        return build.dates(values)
-    if numeric:
-        return build.intervals(values, build.growing_widths(values[0], values[-1]))
-    words = [str(value) for value in values]
-    return build.ordered(words) if column.kind is Kind.ORDINAL else build.flat(words)
+    shift = int(column.has_missing)
+    texts = [column.text(code) for code in range(shift, column.size)]
+    finest = Level(texts, np.arange(len(texts)))
+    if not texts or not column.kind.ordered:
+        return [finest]
+    if column.kind is Kind.ORDINAL:
+        return _levels(build.ordered(texts))
+    if column.kind is Kind.DATE:
+        days: list[Any] = [column.value(code) for code in range(shift, column.size)]
+        return _levels(build.dates(days))
+    return [finest, *_intervals(np.asarray(column.levels), texts)]
 
 
-def _nodes(level: list[tuple[str, int, int]], size: int, shift: int) -> Int32s:
-    nodes = np.zeros(size, dtype=np.int32)
-    for number, (_, first, last) in enumerate(level, start=shift):
-        nodes[first + shift : last + shift] = number
-    return nodes
+def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
+    """Return what `hierarchy_builders.intervals` would, without a label per value: there may be millions."""
+    levels = []
+    for width in build.growing_widths(values[0].item(), values[-1].item()):
+        starts = np.flatnonzero(np.diff(values // width, prepend=np.nan))
+        if values.dtype.kind == "i":
+            labels = [build.aligned(value, width, 0) for value in values[starts].tolist()]
+        else:
+            lasts = np.append(starts[1:], len(values)) - 1
+            pairs = zip(starts.tolist(), lasts.tolist(), strict=True)
+            labels = [texts[low] if low == high else f"[{texts[low]}..{texts[high]}]" for low, high in pairs]
+        levels.append(Level(labels, starts))
+    return [*levels, Level([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
-def _losses(level: list[tuple[str, int, int]], column: Column, shift: int) -> Floats:
+def _levels(hierarchy: Hierarchy) -> list[Level]:
+    found: list[list[tuple[str, int]]] = [[] for _ in hierarchy.paths[0]]
+    for label, level, first, _ in hierarchy.nodes():
+        found[level].append((label, first))
+    return [Level([label for label, _ in nodes], np.array([first for _, first in nodes])) for nodes in found]
+
+
+def _nodes(level: Level, column: Column) -> Int32s:
+    shift = int(column.has_missing)
+    lengths = np.diff(level.starts, append=column.size - shift)
+    numbers = np.repeat(np.arange(shift, len(level.labels) + shift, dtype=np.int32), lengths)
+    return np.concatenate([np.zeros(shift, dtype=np.int32), numbers])
+
+
+def _losses(level: Level, column: Column) -> Floats:
+    """Return the share of the scale between each node's first and last value; a missing value alone loses nothing."""
+    shift = int(column.has_missing)
     positions = column.positions[shift:]
-    shares = [positions[last - 1] - positions[first] for _, first, last in level]
-    return np.array([*([0.0] * shift), *shares])
+    lasts = np.append(level.starts[1:], len(positions)) - 1
+    shares = positions[lasts] - positions[level.starts] if len(positions) else np.empty(0)
+    return np.concatenate([np.zeros(shift), shares])
