@@ -35,8 +35,7 @@ def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: 
     Traceback (most recent call last):
     sfumato.errors.ParameterError: the interval width 12 is not a larger multiple of 5; give widths like 5, 10, 20
     """
-    _refuse_empty("widths", widths)
-    if widths[0] <= 0:
+    if widths and widths[0] <= 0:
         raise ParameterError(f"the interval width {widths[0]} is not above 0; give widths like 5, 10, 20")
     for before, width in pairwise(widths):
         if width <= before or not _whole(width / before):
@@ -109,13 +108,15 @@ def dates(days: Sequence[dt.date], steps: Sequence[str] = tuple(STEPS)) -> Hiera
     return _stacked([day.isoformat() for day in in_order], [[STEPS[step](day) for day in in_order] for step in steps])
 
 
-def ordered(values: Sequence[str], sizes: Sequence[int] = (2, 4)) -> Hierarchy:
-    """Return words in their order under runs of growing length, named by their first and last word.
+def ordered(values: Sequence[str], sizes: Sequence[int] | None = None) -> Hierarchy:
+    """Return words in their order under runs of growing length (2, 4, 8 unless given), named by their ends.
 
     >>> ordered(["primary", "secondary", "bachelor", "master"], [2]).paths[3]
     ('master', '[bachelor..master]', '*')
     """
     _refuse_empty("values", values)
+    if sizes is None:
+        sizes = [size for size in (2, 4, 8) if size < len(values)]
     for before, size in pairwise([1, *sizes]):
         if size <= before or size % before:
             raise ParameterError(f"the run length {size} is not a larger multiple of {before}; give lengths like 2, 4")
@@ -137,15 +138,15 @@ def flat(values: Sequence[str]) -> Hierarchy:
 
 
 def growing_widths(low: Number, high: Number) -> list[Number]:
-    """Return round interval widths for a scale, from about a sixteenth of it, doubling.
+    """Return round interval widths for a scale, from about a sixteenth of it, doubling; none for one or two numbers.
 
-    >>> growing_widths(16, 94), growing_widths(0, 1.5)
-    ([5, 10, 20, 40], [0.1, 0.2, 0.4, 0.8])
+    >>> growing_widths(16, 94), growing_widths(0, 1.5), growing_widths(1, 2)
+    ([5, 10, 20, 40], [0.1, 0.2, 0.4, 0.8], [])
     """
     whole = isinstance(low, int) and isinstance(high, int)
     wanted = (high - low) / 16
     if wanted <= 0 or (whole and high - low < 2):
-        return [2] if whole else [1.0]
+        return []
     power = math.floor(math.log10(wanted))
     rounded = min((1, 2, 5, 10), key=lambda digit: abs(math.log(digit * 10.0**power / wanted)))
     first = rounded * 10**power if power >= 0 else rounded / 10**-power

@@ -119,5 +119,5 @@ BUILDERS: dict[str, Callable[[Mapping[str, Any]], Hierarchy]] = {
     "intervals": _intervals,
     "prefixes": lambda content: build.prefixes(content["values"], content["lengths"]),
     "dates": _dates,
-    "ordered": lambda content: build.ordered(content["values"], content.get("sizes", (2, 4))),
+    "ordered": lambda content: build.ordered(content["values"], content.get("sizes")),
 }

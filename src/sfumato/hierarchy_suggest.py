@@ -60,7 +60,8 @@ def suggest(
     found = detect(present, missing) if kind is None else kind
     words = present.cast(pl.String).unique().sort().to_list()
     if categories is not None:
-        return _suggestion(series.name, *_ordered(list(categories)))
+        content: dict[str, object] = {"builder": "ordered", "values": list(categories)}
+        return _suggestion(series.name, "words in their order under runs of 2, 4, 8", content)
     if _are_codes(series.name, words, found):
         return _suggestion(series.name, *_prefixes(words))
     if found.numeric:
@@ -101,8 +102,3 @@ def _scale(present: pl.Series, kind: Kind) -> tuple[str, dict[str, object]]:
         scale = {"low": numbers[0], "high": numbers[-1]}
     widths: list[object] = list(growing_widths(numbers[0], numbers[-1]))
     return "numbers under intervals of growing width", {"builder": "intervals", **scale, "widths": widths}
-
-
-def _ordered(words: list[str]) -> tuple[str, dict[str, object]]:
-    sizes = [size for size in (2, 4, 8) if size < len(words)]
-    return "words in their order under runs", {"builder": "ordered", "values": words, "sizes": sizes}
