@@ -12,7 +12,14 @@ from sfumato.checks import Check, ConformanceError, anonymizer_checks, model_che
 from sfumato.models import Groups, Model
 from sfumato.tabular import Anonymizer
 
-ANONYMIZERS: list[Anonymizer] = [sf.Mondrian(), sf.Mondrian(relaxed=True), sf.Mondrian(keep_order=True)]
+ANONYMIZERS: list[Anonymizer] = [
+    sf.Mondrian(),
+    sf.Mondrian(relaxed=True),
+    sf.Mondrian(keep_order=True),
+    tabular.Datafly(suppress=0.1),
+    tabular.Incognito(metric="discernibility"),
+    tabular.Optimal(suppress=0.1, local=True),
+]
 MODELS: list[Model] = [
     sf.KAnonymity(3),
     sf.LDiversity(2, "disease"),

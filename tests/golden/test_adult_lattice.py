@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 import sfumato as sf
 from sfumato.tabular import Incognito
@@ -15,17 +14,9 @@ from sfumato.tabular import Incognito
 QUASI = ["age", "workclass", "marital-status", "race", "sex"]
 
 
-@pytest.fixture
-def folder() -> Path:
-    found = os.environ.get("SFUMATO_DATA")
-    if found is None:
-        pytest.skip("needs the data sets; set SFUMATO_DATA to their folder")
-    return Path(found)
-
-
-def test_minimal_nodes_of_adult_equal_those_of_a_group_by_per_node(folder: Path) -> None:
-    table = sf.read(folder / "adult_train.csv.gz")
-    trees = {name: sf.Hierarchy.from_csv(folder / "adult_hierarchies" / f"{name}.csv") for name in QUASI}
+def test_minimal_nodes_of_adult_equal_those_of_a_group_by_per_node(data: Callable[[str], Path]) -> None:
+    table = sf.read(data("adult_train.csv.gz"))
+    trees = {name: sf.Hierarchy.from_csv(data(f"adult_hierarchies/{name}.csv")) for name in QUASI}
     schema = sf.Schema(
         {name: sf.Attribute(name, sf.Role.QUASI, hierarchy=tree, missing=("?",)) for name, tree in trees.items()},
         other="drop",

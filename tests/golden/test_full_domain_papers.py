@@ -77,7 +77,7 @@ def test_datafly_generalises_sweeneys_birth_dates_to_years_and_suppresses_two_ro
         ("white", "1967", "male", "02138"),
         ("white", "1967", "male", "02138"),
     ]
-    assert release.card.released.measures["suppressed_rows"] == 2
+    assert release.card.released.measures["rows_starred"] == 2
 
 
 def test_incognito_finds_the_minimal_generalisations_of_the_patients_table() -> None:

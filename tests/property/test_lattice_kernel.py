@@ -52,7 +52,7 @@ def _slow_counts(lattice: Lattice, levels: Levels) -> Counter[tuple[object, ...]
 
 @given(ROWS, st.booleans())
 @settings(deadline=None)
-def test_counts_are_the_same_from_any_node_below(rows: list[tuple[int, str, str]], keep: bool) -> None:  # noqa: FBT001
+def test_counts_are_the_same_from_any_node_below(rows: list[tuple[int, str, str]], keep: bool) -> None:
     lattice = _lattice(rows)
     for levels in np.ndindex(lattice.shape):
         if not keep:

@@ -55,14 +55,15 @@ def test_ranges_as_columns_give_the_limits_of_the_intervals() -> None:
     assert release.frame.rows()[0] == (20, 29)
 
 
-def test_rows_that_cannot_make_a_class_leave_the_release_and_the_card_says_so_without_a_count() -> None:
+def test_rows_that_cannot_make_a_class_leave_the_release_and_the_card_counts_them() -> None:
     frame = pl.DataFrame({"sex": ["F"] * 5 + ["M"], "ill": ["flu", "gout"] * 3})
     schema = sf.Schema.from_roles(quasi=["sex"], sensitive=["ill"])
     release = Optimal(suppress=0.2).anonymize(sf.Table.from_frame(frame), schema, [sf.KAnonymity(2)])
     assert release.frame["sex"].to_list() == ["F"] * 5
     assert release.card.released.rows == 5
     assert "rows that no class could hold were left out of the release" in release.card.warnings
-    assert release.card.released.measures["suppressed_rows"] == 0
+    assert release.card.released.measures["rows_suppressed"] == 1
+    assert release.card.released.measures["rows_starred"] == 0
 
 
 def test_t_closeness_is_checked_against_the_rows_that_are_released() -> None:
@@ -80,7 +81,7 @@ def test_a_suppressed_class_is_written_as_stars_when_it_satisfies_the_models() -
         sf.Table.from_frame(frame), sf.Schema.from_roles(quasi=["zip", "sex"]), [sf.KAnonymity(2)]
     )
     assert sorted(release.frame.rows()) == [("*", "*")] * 2 + [("a", "F")] * 6
-    assert release.card.released.measures["suppressed_rows"] == 2
+    assert release.card.released.measures["rows_starred"] == 2
 
 
 def test_local_recoding_saves_rows_from_suppression() -> None:
@@ -89,7 +90,7 @@ def test_local_recoding_saves_rows_from_suppression() -> None:
         sf.Table.from_frame(frame), sf.Schema.from_roles(quasi=["zip", "sex"]), [sf.KAnonymity(2)]
     )
     assert sorted(release.frame.rows()) == [("*", "F")] * 2 + [("a", "F")] * 6
-    assert release.card.released.measures["suppressed_rows"] == 0
+    assert release.card.released.measures["rows_starred"] == 0
 
 
 def test_a_lattice_too_large_to_search_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,7 @@ def _order_of(kept: npt.NDArray[np.bool_] | None, order: npt.NDArray[np.int64]) 
 
 
 def _with_suppression(card: Card, partition: Partition) -> Card:
-    """Return the card with the algorithm's own measures; how many rows were left out is the steward's to know."""
+    """Return the card with the algorithm's own measures, and a warning where rows were left out."""
     released = msgspec.structs.replace(card.released, measures={**card.released.measures, **partition.measures})
     warnings = [*card.warnings, LEFT_OUT] if partition.leaves_out else card.warnings
     return msgspec.structs.replace(card, released=released, warnings=warnings)

@@ -25,7 +25,7 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
         finer = locally_recoded(lattice, levels, local)
         recoding = finer if stands(problem, lattice, finer) else recoding
     rows = np.bincount(recoding.classes + 1, weights=lattice.cell_rows, minlength=len(recoding.levels) + 1)
-    suppressed = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
+    starred = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
     return Partition(
         problem.points,
         recoding.classes[lattice.cell_of_point],
@@ -34,7 +34,7 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
             ladder.column.name: _written(ladder, recoding, lattice.codes[recoding.examples, place], place, ranges)
             for place, ladder in enumerate(lattice.ladders)
         },
-        {"suppressed_rows": suppressed},
+        {"rows_starred": starred, "rows_suppressed": int(rows[0])},
     )
 
 
