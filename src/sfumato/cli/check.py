@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from sfumato.cli.options import Columns, Flag, names
+from sfumato.cli.options import Columns, Flag, Input, names
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,12 +18,12 @@ SLACK = 1e-9
 
 
 def check(
-    table: Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)],
+    table: Input,
     /,
     *,
     quasi: Columns,
-    sensitive: Columns = [],  # noqa: B006  # never changed
-    require: Columns = [],  # noqa: B006
+    sensitive: Columns = (),
+    require: Columns = (),
     schema: Path | None = None,
     c: float = 2.0,
     json: Flag = False,
@@ -56,7 +55,7 @@ def check(
     return 1 if broken else 0
 
 
-def _requirements(given: list[str]) -> list[tuple[str, float]]:
+def _requirements(given: Sequence[str]) -> list[tuple[str, float]]:
     wanted = []
     for entry in names(given):
         name, equals, limit = entry.partition("=")

@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.check import check
-from sfumato.cli.propose import schema
+from sfumato.cli.propose import schema, suggest
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
@@ -28,6 +28,11 @@ app = App(
 app.command(anonymize)
 app.command(check)
 app.command(schema)
+hierarchies = App(
+    name="hierarchy", help="Hierarchies: which wider label may stand for a value.", help_format="plaintext"
+)
+hierarchies.command(suggest)
+app.command(hierarchies)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
