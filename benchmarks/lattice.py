@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
+from measure import Row, best
 
 import sfumato as sf
 from sfumato import hierarchy_builders as build
@@ -21,17 +23,7 @@ from sfumato.tabular.problem import Problem
 
 QUASI = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
 MODELS = [sf.KAnonymity(5)]
-
-
-def best(run: Callable[[], object], repeats: int = 5) -> float:
-    """Return the shortest of several runs after one that warms up, in seconds."""
-    run()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+HERE = Path(__file__).parent
 
 
 def adult(folder: Path) -> tuple[sf.Table, sf.Schema]:
@@ -63,21 +55,14 @@ def census(rows: int) -> tuple[sf.Table, sf.Schema]:
     return sf.Table.from_frame(frame), schema
 
 
-def row(name: str, ours: float, reference: tuple[str, float], goal: float) -> dict[str, Any]:
-    """Return one line of the table: how many times faster than the reference we are, and wanted to be."""
-    ratio = reference[1] / ours
-    return {
-        "name": name,
-        "ours_s": ours,
-        "reference": reference[0],
-        "reference_s": reference[1],
-        "ratio": ratio,
-        "goal": goal,
-        "met": ratio >= goal,
-    }
+def faster(name: str, ours: float, reference: tuple[str, float], goal: float) -> Row:
+    """Return how many times faster than the reference we are."""
+    label, seconds = reference
+    times = f"{ours * 1e3:.3f} ms", f"{label}, {seconds * 1e3:.3f} ms"
+    return Row(name, *times, seconds / ours, goal, at_most=False)
 
 
-def node_rows(folder: Path) -> list[dict[str, Any]]:
+def node_rows(folder: Path) -> list[Row]:
     """Return what one node costs beside one group-by over the raw columns, and the whole of Incognito."""
     table, schema = adult(folder)
     lattice = Lattice.of(Problem.of(table, schema, MODELS))
@@ -97,21 +82,21 @@ def node_rows(folder: Path) -> list[dict[str, Any]]:
 
     whole = best(lambda: Incognito().anonymize(table, schema, MODELS))
     return [
-        row("one node of the Adult lattice, mean over a search", best(search) / judged, group_by, 20),
-        row("one node of the Adult lattice, rolled up from the finest counts", best(from_finest, 50), group_by, 20),
-        row("Incognito on Adult, 8 quasi-identifiers, k=5, all steps", whole, ("limit", 5.0), 1),
+        faster("one node of the Adult lattice, mean over a search", best(search) / judged, group_by, 20),
+        faster("one node of the Adult lattice, rolled up from the finest counts", best(from_finest, 50), group_by, 20),
+        faster("Incognito on Adult, 8 quasi-identifiers, k=5, all steps", whole, ("limit", 5.0), 1),
     ]
 
 
-def datafly_rows(rows: int = 1_000_000) -> list[dict[str, Any]]:
+def datafly_rows(rows: int = 1_000_000) -> list[Row]:
     """Return what Datafly costs on a million rows: counting and search alone, and all steps."""
     table, schema = census(rows)
     counting = min(_search_time(table, schema) for _ in range(5))
     whole = best(lambda: Datafly(suppress=0.02).anonymize(table, schema, MODELS))
     name = f"Datafly on {rows:,} rows"
     return [
-        row(f"{name}, counting and search", counting, ("limit", 10.0), 1),
-        row(f"{name}, all steps", whole, ("limit", 10.0), 1),
+        faster(f"{name}, counting and search", counting, ("limit", 10.0), 1),
+        faster(f"{name}, all steps", whole, ("limit", 10.0), 1),
     ]
 
 
@@ -123,15 +108,27 @@ def _search_time(table: sf.Table, schema: sf.Schema) -> float:
     return time.perf_counter() - start
 
 
-def rows() -> list[dict[str, Any]]:
+def against_anjana() -> Row:
+    """Return how many times faster our Datafly is than ANJANA on the 50,000 rows of the Mondrian benchmark."""
+    table, schema = census(50_000)
+    paths = {name: column.hierarchy.paths for name, column in schema.columns.items() if column.hierarchy is not None}
+    levels: dict[str, dict[int, list[object]]] = {}
+    for name, rows in paths.items():
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        levels[name] = {0: [int(value) for value in columns[0]], **dict(enumerate(columns[1:], start=1))}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        table.frame.write_csv(folder / "people.csv")
+        (folder / "hierarchies.json").write_text(json.dumps(levels), encoding="utf-8")
+        peer = [str(Path(os.environ["SFUMATO_PEERS"]) / "bin" / "python"), str(HERE / "peer_anjana.py")]
+        files = [str(folder / "people.csv"), str(folder / "hierarchies.json")]
+        done = subprocess.run([*peer, *files], capture_output=True, text=True, check=True)
+    theirs = json.loads(done.stdout)["seconds"]
+    ours = best(lambda: Datafly().anonymize(table, schema, [sf.KAnonymity(10)]))
+    return faster("Datafly, 50k rows, times faster than ANJANA", ours, ("ANJANA", theirs), 20)
+
+
+def rows() -> list[Row]:
     """Return every line; those on Adult need the folder of data sets in SFUMATO_DATA."""
     folder = os.environ.get("SFUMATO_DATA")
-    return [*(node_rows(Path(folder)) if folder else []), *datafly_rows()]
-
-
-if __name__ == "__main__":
-    for line in rows():
-        print(
-            f"{line['name']}: {line['ours_s'] * 1e3:.3f} ms, {line['reference']} {line['reference_s'] * 1e3:.3f} ms, "
-            f"ratio {line['ratio']:.1f} (goal {line['goal']:g}, {'met' if line['met'] else 'NOT met'})"
-        )
+    return [*(node_rows(Path(folder)) if folder else []), *datafly_rows(), against_anjana()]

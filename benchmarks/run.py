@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lattice
 import mondrian
 from measure import Row
 
@@ -62,7 +63,7 @@ def main() -> None:
     """Run, print, write."""
     install_peers()
     os.environ["SFUMATO_PEERS"] = str(PEERS)
-    text = table(mondrian.rows())
+    text = table([*mondrian.rows(), *lattice.rows()])
     PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
     print(text)
 
