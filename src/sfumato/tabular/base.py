@@ -74,7 +74,11 @@ class Anonymizer(Validated, ABC):
         """
         source = SecureSource() if rng is None else rng
         problem = Problem.of(table, schema, list(models))
-        partition = self.partition(problem)
+        return self.publish(problem, self.partition(problem), source)
+
+    def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
+        """Return the release of finished classes, once every model holds on what is released."""
+        table = problem.table
         coarse = self._recode(problem, partition)
         row_class = partition.rows
         groups = self._checked(problem, [column for columns in coarse.values() for column in columns], row_class)
@@ -96,15 +100,7 @@ class Anonymizer(Validated, ABC):
     def _checked(self, problem: Problem, coarse: list[Coarse], row_class: Classes) -> Groups:
         """Return the classes that the released values themselves form, once every model holds on them."""
         shown = distinct([column.index for column in coarse], [len(column.values) for column in coarse])
-        groups = problem.groups(shown.ids[row_class])
-        for model in problem.models:
-            measured = model.measure(groups)
-            if not model.holds(measured):
-                raise BrokenPromiseError(
-                    f"the release was withheld: {model.name} asked for {model.asked:g}, the output has {measured:g}; "
-                    "this is a defect of the algorithm, please report it"
-                )
-        return groups
+        return kept_promises(problem.groups(shown.ids[row_class]), problem.models)
 
     def _card(self, problem: Problem, groups: Groups, frame: pl.DataFrame, source: Source) -> Card:
         return make_card(
@@ -115,6 +111,25 @@ class Anonymizer(Validated, ABC):
             settings=self.settings(),
             seeded=not source.secure and not self.keep_order,
         )
+
+
+def kept_promises(groups: Groups, models: Sequence[Model]) -> Groups:
+    """Return the released classes, or withhold the release if a model does not hold on them.
+
+    >>> from sfumato.models import KAnonymity
+    >>> kept_promises(Groups.of(np.array([0, 0, 1])), [KAnonymity(2)])
+    Traceback (most recent call last):
+    sfumato.errors.BrokenPromiseError: the release was withheld: k-anonymity asked for 2, the output has 1; \
+this is a defect of the algorithm, please report it
+    """
+    for model in models:
+        measured = model.measure(groups)
+        if not model.holds(measured):
+            raise BrokenPromiseError(
+                f"the release was withheld: {model.name} asked for {model.asked:g}, the output has {measured:g}; "
+                "this is a defect of the algorithm, please report it"
+            )
+    return groups
 
 
 def _write_rows(
