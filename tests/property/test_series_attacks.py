@@ -6,12 +6,15 @@ from collections import Counter
 from itertools import combinations
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import series
 from sfumato.axis import Axis
+from sfumato.finding import Finding
 from sfumato.schema import Schema
+from sfumato.series.grid import LARGEST
 from sfumato.table import Table
 
 SIDE = 4
@@ -71,31 +74,38 @@ def covered(finding_box: dict[str, str], point: tuple[int, int]) -> bool:
     return True
 
 
-@given(st.lists(releases(), min_size=2, max_size=3))
-def test_the_intersection_attack_finds_what_walking_over_all_points_finds(history: list[Release]) -> None:
-    found = [
-        finding
-        for finding in series([table(release) for release in history], SCHEMA)
-        if finding.refuted and finding.evidence["attack"] == "intersection"
-    ]
+def attacked(tables: list[Table], schema: Schema, points: int, attack: str) -> list[Finding]:
+    """Return what an attack finds, point by point or, with no points allowed, class by class."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sfumato.series.grid.LARGEST", points)
+        return [
+            finding for finding in series(tables, schema) if finding.refuted and finding.evidence["attack"] == attack
+        ]
+
+
+@pytest.mark.parametrize("points", [0, LARGEST])
+@given(history=st.lists(releases(), min_size=2, max_size=3))
+def test_the_intersection_attack_finds_what_walking_over_all_points_finds(history: list[Release], points: int) -> None:
+    found = attacked([table(release) for release in history], SCHEMA, points, "intersection")
     expected = exposed_by_intersection(history)
     for point, present in expected:
         numbers = {release + 1 for release in present}
         assert any(set(finding.evidence["present"]) <= numbers for finding in found), (point, present)
     for finding in found:
         present = tuple(release - 1 for release in finding.evidence["present"])
-        points = [point for point in POINTS if covered(finding.evidence["box"], point)]
-        assert points
-        for point in points:
+        inside = [point for point in POINTS if covered(finding.evidence["box"], point)]
+        assert inside
+        for point in inside:
             unions = [
                 {value for values in classes_at(history[release], point) for value in values} for release in present
             ]
             assert set.intersection(*unions) == set(finding.evidence["values"])
 
 
-@given(st.data(), st.lists(st.tuples(st.integers(0, 7), st.sampled_from(VALUES)), min_size=4, max_size=12))
+@pytest.mark.parametrize("points", [0, LARGEST])
+@given(data=st.data(), people=st.lists(st.tuples(st.integers(0, 7), st.sampled_from(VALUES)), min_size=4, max_size=12))
 def test_a_newcomer_always_has_one_of_the_values_that_the_difference_leaves(
-    data: st.DataObject, people: list[tuple[int, str]]
+    data: st.DataObject, people: list[tuple[int, str]], points: int
 ) -> None:
     """Rows are only added, classes are cut anew: what the attack concludes must be true of every newcomer."""
     early = data.draw(st.integers(1, len(people) - 1))
@@ -104,8 +114,8 @@ def test_a_newcomer_always_has_one_of_the_values_that_the_difference_leaves(
         width = data.draw(st.sampled_from([1, 2, 4, 8]))
         cells = [f"[{x // width * width}-{x // width * width + width - 1}]" for x, _ in rows]
         tables.append(Table(pl.DataFrame({"x": cells, "ill": [ill for _, ill in rows]})))
-    for finding in series(tables, Schema.from_roles(quasi=["x"], sensitive=["ill"])):
-        if finding.refuted and finding.evidence["attack"] == "difference" and finding.evidence["present"] == [2]:
+    for finding in attacked(tables, Schema.from_roles(quasi=["x"], sensitive=["ill"]), points, "difference"):
+        if finding.evidence["present"] == [2]:
             box = finding.evidence["box"]["x"]
             for x, ill in people[early:]:
                 axis = Axis([box, str(x)])

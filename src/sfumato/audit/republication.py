@@ -13,8 +13,8 @@ from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.series.difference import differences
-from sfumato.series.exposure import Exposure
-from sfumato.series.intersection import LIMIT, intersections
+from sfumato.series.exposure import Exposure, Search
+from sfumato.series.intersection import intersections
 from sfumato.series.linking import linkings
 from sfumato.series.published import Published, column_text
 from sfumato.series.space import Space
@@ -46,36 +46,26 @@ def series(tables: Sequence[Table], schema: Schema, *, l: int = 2) -> list[Findi
 
 def _findings(tables: Sequence[Table], schema: Schema, quasi: Sequence[str], name: str, l: int) -> list[Finding]:
     space = Space(quasi, [Published.of(table.frame, quasi, name) for table in tables], schema.columns)
-    exposures, complete = _attack(space, l)
+    search = Search(l)
+    _attack(space, search)
     if schema.person is not None and all(schema.person in table.names for table in tables):
         persons = [column_text(table.frame, schema.person) for table in tables]
-        exposures += linkings(space, persons, [column_text(table.frame, name) for table in tables], l)
-    if exposures:
-        return [_refuted(space, exposure, name, l) for exposure in exposures]
-    combined = "every combination of releases" if complete else f"every pair of releases and {LIMIT} longer chains"
-    return [
-        Finding(
-            claim=_claim(name, l),
-            verdict=NOT_REFUTED,
-            bound=l,
-            evidence={"releases": len(tables), "attacks": ["intersection", "difference"], "compared": combined},
-        )
-    ]
+        linkings(space, persons, [column_text(table.frame, name) for table in tables], search)
+    if search.exposures:
+        return [_refuted(space, exposure, name, l) for exposure in search.exposures]
+    evidence = {"releases": len(tables), "attacks": ["intersection", "difference"], "complete": search.complete}
+    return [Finding(claim=_claim(name, l), verdict=NOT_REFUTED, bound=l, evidence=evidence)]
 
 
-def _attack(space: Space, l: int) -> tuple[list[Exposure], bool]:
-    """Return all exposures in a series, and whether every combination of releases was looked at."""
-    exposures: list[Exposure] = []
-    complete = True
+def _attack(space: Space, search: Search) -> None:
+    """Record all exposures in a series, for as long as the effort lasts."""
     count = len(space.releases)
     for first in range(count):
         later = range(first + 1, count)
-        found = intersections(space, first, later, l)
-        exposures += found.exposures
-        complete = complete and found.complete
+        intersections(space, first, later, search)
         for second in later:
-            exposures += differences(space, second, first, l) + differences(space, first, second, l)
-    return exposures, complete
+            differences(space, second, first, search)
+            differences(space, first, second, search)
 
 
 def _claim(name: str, l: int) -> str:

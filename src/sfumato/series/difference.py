@@ -10,26 +10,36 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sfumato.series.exposure import Exposure
+from sfumato.series.exposure import Exposure, Search
+from sfumato.series.grid import Grid
 from sfumato.series.space import Integers, Layer, Space, Truths, supports
 
 
-def differences(space: Space, present: int, absent: int, least: int) -> list[Exposure]:
-    """Return what people in release `present` who are not in `absent` lose: fewer than `least` values left."""
-    left = newcomers(space, present, absent)
-    layer = Layer(present, left)
-    exposures = []
-    for number, values in enumerate(left):
-        if not 0 < values.bit_count() < least <= space.holds[present][number].bit_count():
-            continue
-        found = space.narrow([layer], [number], space.boxes[present][number], least)
-        if found is not None:
-            exposures.append(Exposure("difference", (present,), (absent,), (number,), *found))
-    return exposures
+def differences(space: Space, present: int, absent: int, search: Search) -> None:
+    """Record what people in release `present` who are not in `absent` lose."""
+    layer = Layer(present, supports(newcomers(space, present, absent)))
+    few = [number for number, values in enumerate(layer.holds) if 0 < values.bit_count() < search.least]
+    if not few:
+        return
+    grid = Grid(space)
+    if grid.fits:
+        painted = grid.paint(layer)
+        sizes = np.bitwise_count(painted).sum(axis=1)
+        cells = np.flatnonzero((sizes > 0) & (sizes < search.least))
+        for box, values, point in grid.boxes(cells, painted[cells]):
+            number = grid.holder(layer, point, values, search.least)
+            if number is not None:
+                search.exposures.append(Exposure("difference", (present,), (absent,), (number,), box, values))
+        return
+    for number in few:
+        if space.holds[present][number].bit_count() >= search.least:
+            found = space.narrow([layer], [number], space.boxes[present][number], search)
+            if found is not None:
+                search.exposures.append(Exposure("difference", (present,), (absent,), (number,), *found))
 
 
-def newcomers(space: Space, present: int, absent: int) -> list[int]:
-    """Return, for each class of `present`, the values that people not in `absent` can have there, as bits.
+def newcomers(space: Space, present: int, absent: int) -> Integers:
+    """Return, for each class of `present` and each value, how many people not in `absent` can have it at most.
 
     People of an earlier class that overlaps one later class only must be in that one; people of earlier
     classes must be somewhere in the later classes connected with theirs.
@@ -39,19 +49,19 @@ def newcomers(space: Space, present: int, absent: int) -> list[int]:
     sole = np.flatnonzero(overlap.sum(axis=0) == 1)
     surely = np.zeros_like(ours)
     np.add.at(surely, overlap[:, sole].argmax(axis=0), theirs[sole])
-    alone = _possible(ours - surely, ours)
     group, groups = _components(overlap)
     total, before = (np.zeros((groups, ours.shape[1]), dtype=np.int64) for _ in range(2))
     np.add.at(total, group[: len(ours)], ours)
     np.add.at(before, group[len(ours) :], theirs)
-    together = _possible(total - before, total)
-    return [values & together[group[number]] for number, values in enumerate(alone)]
+    together = _rest(total, before)
+    return np.minimum(_rest(ours, surely), together[group[: len(ours)]])
 
 
-def _possible(rest: Integers, whole: Integers) -> list[int]:
-    """Return the values in what is left of each class; all of its values where the counts contradict."""
+def _rest(whole: Integers, taken: Integers) -> Integers:
+    """Return what is left of each class; the whole class where the counts contradict each other."""
+    rest = whole - taken
     contradicted = (rest < 0).any(axis=1, keepdims=True)
-    return supports(np.where(contradicted, whole, rest))
+    return np.where(contradicted, whole, rest)
 
 
 def _components(overlap: Truths) -> tuple[Integers, int]:

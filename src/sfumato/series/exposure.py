@@ -6,11 +6,12 @@ Pereira 2014 and in Xiao & Tao 2007.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Box = tuple[int, ...]
 Attack = Literal["intersection", "difference", "linking"]
+LIMIT = 200_000
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,21 @@ class Exposure:
     def size(self) -> int:
         """How many sensitive values remain possible."""
         return self.values.bit_count()
+
+
+@dataclass
+class Search:
+    """The exposures found so far (fewer than `least` values left), and the effort that may still be spent.
+
+    >>> Search(2).complete
+    True
+    """
+
+    least: int
+    exposures: list[Exposure] = field(default_factory=list)
+    effort: int = LIMIT
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out for want of effort."""
+        return self.effort > 0

@@ -1,24 +1,76 @@
 """The intersection attack: a person in several releases has a value that all of the person's classes share.
 
 Chapter 2 of Pereira 2014 (the case of Mário); Xiao & Tao 2007 call what is left the person's candidate values.
-Every pair of releases is compared, then ever longer combinations, up to a limit that the answer reports.
+Every pair of releases is compared, then ever longer combinations, as far as the effort of a search goes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.series.exposure import Box, Exposure
+from sfumato.series.exposure import Box, Exposure, Search
+from sfumato.series.grid import Bits, Grid
 from sfumato.series.space import Integers, Layer, Space, cut
 
-LIMIT = 200_000
+POINTS_AT_ONCE = 1000
+
+
+def intersections(space: Space, first: int, others: Sequence[int], search: Search) -> None:
+    """Record what people in release `first` and any of the `others` lose.
+
+    A class that shows too few values by itself is left to the audit of single releases.
+    """
+    grid = Grid(space)
+    if not grid.fits:
+        _by_chains(space, first, others, search)
+        return
+    painted = {release: grid.paint(_layer(space, release)) for release in (first, *others)}
+    cells = np.flatnonzero(painted[first].any(axis=1))
+    _by_points(grid, painted, _Points((first,), cells, painted[first][cells]), others, search)
+
+
+def _layer(space: Space, release: int) -> Layer:
+    return Layer(release, space.holds[release])
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Points of a grid at which people of some releases may be, and the values that are left to them."""
+
+    releases: tuple[int, ...]
+    cells: Integers
+    left: Bits
+
+
+def _by_points(grid: Grid, painted: dict[int, Bits], points: _Points, others: Sequence[int], search: Search) -> None:
+    """Record exposures one release further, and go on from the points that are still safe."""
+    for place, other in enumerate(others):
+        if len(points.cells) == 0 or not search.complete:
+            return
+        search.effort -= 1 + len(points.cells) // POINTS_AT_ONCE
+        left = points.left & painted[other][points.cells]
+        sizes = np.bitwise_count(left).sum(axis=1)
+        releases = (*points.releases, other)
+        few = (sizes > 0) & (sizes < search.least)
+        for box, values, point in grid.boxes(points.cells[few], left[few]):
+            _record(grid, releases, box, values, point, search)
+        safe = sizes >= search.least
+        _by_points(grid, painted, _Points(releases, points.cells[safe], left[safe]), others[place + 1 :], search)
+
+
+def _record(grid: Grid, releases: tuple[int, ...], box: Box, values: int, point: Sequence[int], search: Search) -> None:
+    present = tuple(sorted(releases))
+    classes = [grid.holder(_layer(grid.space, release), point, values, search.least) for release in present]
+    named = tuple(number for number in classes if number is not None)
+    if len(named) == len(classes):
+        search.exposures.append(Exposure("intersection", present, (), named, box, values))
 
 
 @dataclass(frozen=True)
-class Chain:
+class _Chain:
     """One class of each of several releases, the box they share and the values they share."""
 
     releases: tuple[int, ...]
@@ -27,43 +79,18 @@ class Chain:
     values: int
 
 
-@dataclass
-class Search:
-    """The exposures found and whether all combinations were looked at.
-
-    >>> Search(2).complete
-    True
-    """
-
-    least: int
-    exposures: list[Exposure] = field(default_factory=list)
-    seen: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether no combination was left out."""
-        return self.seen < LIMIT
-
-
-def intersections(space: Space, first: int, others: Sequence[int], least: int) -> Search:
-    """Return what people in release `first` and any of the `others` lose: fewer than `least` values left.
-
-    A class that shows fewer than `least` values by itself is left to the audit of single releases.
-    """
-    search = Search(least)
+def _by_chains(space: Space, first: int, others: Sequence[int], search: Search) -> None:
     chains = []
     for other in others:
         chains += _pairs(space, first, other, search)
     while chains and search.complete:
         chains = [longer for chain in chains for longer in _longer(space, chain, others, search)]
-    return search
 
 
-def _pairs(space: Space, first: int, other: int, search: Search) -> list[Chain]:
+def _pairs(space: Space, first: int, other: int, search: Search) -> list[_Chain]:
     """Record exposures between two releases; return the pairs of classes that are still safe."""
     common = space.common(first, other)
-    sizes = [_sizes(space, release) for release in (first, other)]
-    fit = (sizes[0] >= search.least)[:, None] & (sizes[1] >= search.least)[None, :]
+    fit = (_sizes(space, first) >= search.least)[:, None] & (_sizes(space, other) >= search.least)[None, :]
     meeting = np.argwhere(fit & (common > 0) & space.overlap(first, other))
     few = common[meeting[:, 0], meeting[:, 1]] < search.least
     for one, two in meeting[few].tolist():
@@ -76,29 +103,25 @@ def _sizes(space: Space, release: int) -> Integers:
     return sizes
 
 
-def _start(space: Space, releases: tuple[int, int], classes: tuple[int, int]) -> Chain:
+def _start(space: Space, releases: tuple[int, int], classes: tuple[int, int]) -> _Chain:
     box = cut(*(space.boxes[release][number] for release, number in zip(releases, classes, strict=True)))
     values = space.holds[releases[0]][classes[0]] & space.holds[releases[1]][classes[1]]
-    return Chain(releases, classes, box or (), values)
+    return _Chain(releases, classes, box or (), values)
 
 
-def _longer(space: Space, chain: Chain, others: Sequence[int], search: Search) -> list[Chain]:
+def _longer(space: Space, chain: _Chain, others: Sequence[int], search: Search) -> list[_Chain]:
     """Record exposures one release further; return the combinations that are still safe."""
     safe = []
     for other in (release for release in others if others.index(release) > others.index(chain.releases[-1])):
-        near = np.logical_and.reduce(
-            [
-                space.overlap(release, other)[number]
-                for release, number in zip(chain.releases, chain.classes, strict=True)
-            ]
-        )
+        pairs = zip(chain.releases, chain.classes, strict=True)
+        near = np.logical_and.reduce([space.overlap(release, other)[number] for release, number in pairs])
         for number in np.flatnonzero(near & (_sizes(space, other) >= search.least)).tolist():
             values = chain.values & space.holds[other][number]
             box = cut(chain.box, space.boxes[other][number])
             if not values or box is None or not search.complete:
                 continue
-            search.seen += 1
-            longer = Chain((*chain.releases, other), (*chain.classes, number), box, values)
+            search.effort -= 1
+            longer = _Chain((*chain.releases, other), (*chain.classes, number), box, values)
             if values.bit_count() >= search.least:
                 safe.append(longer)
             else:
@@ -106,19 +129,10 @@ def _longer(space: Space, chain: Chain, others: Sequence[int], search: Search) -
     return safe
 
 
-def _judge(space: Space, chain: Chain, search: Search) -> None:
+def _judge(space: Space, chain: _Chain, search: Search) -> None:
     """Record an exposure if some point of the chain's box has no other class to hide in."""
-    layers = [Layer(release, space.holds[release]) for release in chain.releases]
-    found = space.narrow(layers, chain.classes, chain.box, search.least)
+    found = space.narrow([_layer(space, release) for release in chain.releases], chain.classes, chain.box, search)
     if found is not None:
         order = np.argsort(chain.releases).tolist()
-        search.exposures.append(
-            Exposure(
-                "intersection",
-                present=tuple(chain.releases[place] for place in order),
-                absent=(),
-                classes=tuple(chain.classes[place] for place in order),
-                box=found[0],
-                values=found[1],
-            )
-        )
+        present, classes = (tuple(part[place] for place in order) for part in (chain.releases, chain.classes))
+        search.exposures.append(Exposure("intersection", present, (), classes, *found))

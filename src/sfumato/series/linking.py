@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from sfumato.series.exposure import Box, Exposure
-from sfumato.series.space import Space, cut, search
+from sfumato.series.exposure import Box, Exposure, Search
+from sfumato.series.space import Space, cut, uncovered
 
 
 @dataclass
@@ -25,24 +25,22 @@ class Linked:
     values: int = 0
 
 
-def linkings(space: Space, persons: Sequence[pl.Series], values: Sequence[pl.Series], least: int) -> list[Exposure]:
-    """Return what people lose whose pseudonyms are published, row by row: fewer than `least` values left."""
-    exposures = []
+def linkings(space: Space, persons: Sequence[pl.Series], values: Sequence[pl.Series], search: Search) -> None:
+    """Record what people lose whose pseudonyms are published, row by row."""
     for present, boxes in _patterns(space, persons, values).items():
         by_class: dict[int, list[tuple[int, Box, int]]] = defaultdict(list)
         for box, linked in boxes.items():
             by_class[linked.classes[0]].append((0, box, linked.values))
         for box, linked in boxes.items():
-            if linked.values.bit_count() >= least or not _safe_alone(space, present, linked, least):
+            if linked.values.bit_count() >= search.least or not _safe_alone(space, present, linked, search.least):
                 continue
             near = space.overlap(present[0], present[0])[linked.classes[0]].nonzero()[0].tolist()
-            found = search(box, [0], [entry for number in near for entry in by_class[number]], least)
+            found = uncovered(box, [0], [entry for number in near for entry in by_class[number]], search)
             if found is not None:
                 absent = tuple(release for release in range(len(persons)) if release not in present)
-                exposures.append(
+                search.exposures.append(
                     Exposure("linking", present, absent, linked.classes, *found, persons=tuple(linked.persons))
                 )
-    return exposures
 
 
 def _patterns(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sfumato.attribute import Attribute
 from sfumato.axis import Axis
-from sfumato.series.exposure import Box
+from sfumato.series.exposure import Box, Search
 from sfumato.series.published import Published
 
 Truths = npt.NDArray[np.bool_]
@@ -90,8 +90,8 @@ class Space:
         """Return a box as text by column."""
         return {name: axis.text(mask) for name, axis, mask in zip(self.quasi, self.axes, box, strict=True)}
 
-    def narrow(self, layers: Sequence[Layer], near: Sequence[int], box: Box, least: int) -> tuple[Box, int] | None:
-        """Return a part of `box` where fewer than `least` values remain possible, and those values, if there is one.
+    def narrow(self, layers: Sequence[Layer], near: Sequence[int], box: Box, search: Search) -> tuple[Box, int] | None:
+        """Return a part of `box` where too few values remain possible, and those values, if there is one.
 
         Where classes of one release overlap, a person in the overlap may be in either, so their values add up;
         `near` names a class of each layer that holds the whole box.
@@ -101,7 +101,7 @@ class Space:
             for place, (layer, own) in enumerate(zip(layers, near, strict=True))
             for number in np.flatnonzero(self.overlap(layer.release, layer.release)[own]).tolist()
         ]
-        return search(box, [0] * len(layers), others, least)
+        return uncovered(box, [0] * len(layers), others, search)
 
 
 def supports(counts: Integers) -> list[int]:
@@ -137,35 +137,38 @@ def without(box: Box, other: Box) -> Iterator[Box]:
         done = (*done, one & two)
 
 
-def search(box: Box, unions: list[int], others: list[tuple[int, Box, int]], least: int) -> tuple[Box, int] | None:
-    """Return the first part of the box where the layers' unions leave fewer than `least` values in common."""
-    unions = list(unions)
-    partial = []
+def uncovered(
+    box: Box, unions: Sequence[int], others: Sequence[tuple[int, Box, int]], search: Search
+) -> tuple[Box, int] | None:
+    """Return the first part of a box where the layers' unions leave too few values in common, and those values.
+
+    `others` are classes as (layer, box, values); one that covers part of the box splits it.
+    """
+    search.effort -= 1
+    whole, partial = list(unions), []
     for place, other, holds in others:
         shared = cut(box, other)
         if shared == box:
-            unions[place] |= holds
+            whole[place] |= holds
         elif shared is not None:
             partial.append((place, other, holds))
-    left = unions[0]
-    for union in unions[1:]:
+    left = whole[0]
+    for union in whole[1:]:
         left &= union
-    if left.bit_count() >= least:
+    if left.bit_count() >= search.least or not search.complete:
         return None
     if not partial:
         return (box, left) if left else None
-    _, other, _ = partial[0]
-    for piece in without(box, other):
-        found = search(piece, unions, partial[1:], least)
+    for piece in (*without(box, partial[0][1]), cut(box, partial[0][1])):
+        found = None if piece is None else uncovered(piece, whole, partial, search)
         if found is not None:
             return found
-    shared = cut(box, other)
-    return None if shared is None else search(shared, unions, partial, least)
+    return None
 
 
 def _meets(axis: Axis, one: Sequence[str], other: Sequence[str]) -> Truths:
     """Return which texts of one list share an atom with which of another."""
-    first, second = _atoms(axis, one), _atoms(axis, other)
+    first, second = atoms(axis, one), atoms(axis, other)
     if not axis.numeric:
         return (first.astype(np.float32) @ second.astype(np.float32).T) > 0
     named = axis.size - 2
@@ -175,7 +178,12 @@ def _meets(axis: Axis, one: Sequence[str], other: Sequence[str]) -> Truths:
     return ranges | special
 
 
-def _atoms(axis: Axis, texts: Sequence[str]) -> Truths:
+def atoms(axis: Axis, texts: Sequence[str | None]) -> Truths:
+    """Return which atoms of an axis each text covers.
+
+    >>> atoms(Axis(["[1-2]", "2"]), ["2"]).tolist()
+    [[False, False, True, False, False]]
+    """
     width = (axis.size + 7) // 8
     data = b"".join(axis[text].to_bytes(width, "little") for text in texts)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8).reshape(-1, width), axis=1, bitorder="little")

@@ -6,7 +6,7 @@ Rows that agree on all of these are counted once; searches work on the distinct 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -79,6 +79,16 @@ class Problem:
     def groups(self, classes: npt.NDArray[np.int64]) -> Groups:
         """The counts inside classes of rows."""
         return Groups.of(classes, self.sensitive, self.person)
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> Problem:
+        """The same problem on some of the rows."""
+        return replace(
+            self,
+            table=replace(self.table, frame=self.table.frame.filter(rows)),
+            quasi=[replace(column, codes=column.codes[rows]) for column in self.quasi],
+            sensitive={name: replace(column, codes=column.codes[rows]) for name, column in self.sensitive.items()},
+            person=None if self.person is None else self.person[rows],
+        )
 
     def criteria(self) -> Criteria:
         """The models on sensitive columns as flat numbers for a compiled search."""
