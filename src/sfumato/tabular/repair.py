@@ -121,16 +121,24 @@ class Round:
         self._merge_or_thin(number, partners, [(places[place], counts[place]) for place in counts], codes)
 
     def _hide_leavers(self, space: Space, exposure: Exposure, codes: Integers, least: int) -> None:
-        """Leave out one row more of other values, so that those who left are not the only ones gone."""
+        """Leave out one row more of other values, so that those who left are not the only ones gone.
+
+        The row must come from a class that surely holds people of the exposed one, if there is such a class.
+        """
         last = len(space.releases) - 1
-        near = np.flatnonzero(space.overlap(exposure.present[0], last)[exposure.classes[0]]).tolist()
-        for number in near:
+        overlap = space.overlap(exposure.present[0], last)
+        near = np.flatnonzero(overlap[exposure.classes[0]])
+        surely = near[overlap[:, near].sum(axis=0) == 1]
+        numbers = (surely if len(surely) else near).tolist()
+        if self.touched.intersection(numbers):
+            return  # look again in the next round
+        for number in numbers:
             others = self._places(space, last, space.holds[last][number] & ~exposure.values)
-            if others or self.whole:
+            if others:
                 chosen = others[: max(1, least - exposure.size)]
                 self._merge_or_thin(number, [], [(value, 1) for value in chosen], codes)
                 return
-        for number in near:
+        for number in numbers:
             self._merge_or_thin(number, [], [], codes)
 
     def _places(self, space: Space, last: int, values: int) -> list[int]:
