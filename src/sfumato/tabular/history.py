@@ -63,6 +63,7 @@ class History:
         path = Path(folder)
         try:
             path.mkdir(mode=0o700, exist_ok=True)
+            _refuse_strange(path)
             path.chmod(0o700)
             lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -166,12 +167,15 @@ def _hold(lock: int, path: Path) -> None:
         raise InputError(f"history '{path}' is in use by another process; wait until it is done") from None
 
 
+def _refuse_strange(path: Path) -> None:
+    strange = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    if strange and INDEX not in strange:
+        raise InputError(f"folder '{path}' is not a history: it has '{strange[0]}' and no {INDEX}; choose another")
+
+
 def _read_index(path: Path) -> Index:
     file = path / INDEX
     if not file.exists():
-        strange = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
-        if strange:
-            raise InputError(f"folder '{path}' is not a history: it has '{strange[0]}' and no {INDEX}; choose another")
         write_durably(file, msgspec.json.encode(Index()))
     try:
         return msgspec.json.decode(file.read_bytes(), type=Index)
