@@ -7,6 +7,7 @@ Chapter 2 of Pereira 2014 (the case of André). It supposes that between the two
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def differences(space: Space, present: int, absent: int, search: Search) -> None
     few = [number for number, values in enumerate(layer.holds) if 0 < values.bit_count() < search.least]
     if not few:
         return
-    grid = Grid(space)
+    grid = Grid.of(space)
     if grid.fits:
         painted = grid.paint(layer)
         sizes = np.bitwise_count(painted).sum(axis=1)
@@ -38,6 +39,7 @@ def differences(space: Space, present: int, absent: int, search: Search) -> None
                 search.exposures.append(Exposure("difference", (present,), (absent,), (number,), *found))
 
 
+@lru_cache(maxsize=16)
 def newcomers(space: Space, present: int, absent: int) -> Integers:
     """Return, for each class of `present` and each value, how many people not in `absent` can have it at most.
 

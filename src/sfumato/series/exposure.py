@@ -11,7 +11,7 @@ from typing import Literal
 
 Box = tuple[int, ...]
 Attack = Literal["intersection", "difference", "linking"]
-LIMIT = 200_000
+LIMIT = 1_000_000
 
 
 @dataclass(frozen=True)

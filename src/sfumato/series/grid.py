@@ -7,6 +7,7 @@ the candidate set of Xiao & Tao 2007, here for all points at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ class Grid:
     >>> table = pl.DataFrame({"age": ["[20-25]", "[20-25]", "[25-30]"], "ill": ["flu", "gout", "flu"]})
     >>> grid = Grid(Space(["age"], [Published.of(table, ["age"], "ill")]))
     >>> grid.shape, grid.paint(Layer(0, grid.space.holds[0])).ravel().tolist()
-    ((3,), [1, 3, 3])
+    ((3,), [3, 3, 1])
     """
 
     def __init__(self, space: Space) -> None:
@@ -36,13 +37,14 @@ class Grid:
         self.members: list[list[Truths]] = []
         for place, axis in enumerate(space.axes):
             texts = list(axis.cells)
-            kinds, groups = np.unique(atoms(axis, texts), axis=1, return_inverse=True)
-            named = np.flatnonzero(kinds.any(axis=0))
-            self.masks.append([sum(1 << int(atom) for atom in np.flatnonzero(groups == kind)) for kind in named])
+            covered = atoms(axis, texts)
+            alike = _alike(covered)
+            self.masks.append([sum(1 << atom for atom in group) for group in alike])
+            kinds = covered[:, [group[0] for group in alike]]
             rows = {text: row for row, text in enumerate(texts)}
             self.members.append(
                 [
-                    kinds[[rows[text] for text in release.texts[place]]][:, named][release.cells[:, place]]
+                    kinds[[rows[text] for text in release.texts[place]]][release.cells[:, place]]
                     for release in space.releases
                 ]
             )
@@ -102,8 +104,22 @@ class Grid:
                 return int(number)
         return None
 
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def of(space: Space) -> Grid:
+        """Return the grid of a space, made once."""
+        return Grid(space)
+
     def _packed(self, values: int) -> Bits:
         return np.frombuffer(values.to_bytes(8 * self.words, "little"), dtype=np.uint64)
 
     def _unpacked(self, words: Bits) -> int:
         return int.from_bytes(words.tobytes(), "little")
+
+
+def _alike(covered: Truths) -> list[list[int]]:
+    """Return groups of atoms that the same texts cover; atoms that no text covers are left out."""
+    groups: dict[bytes, list[int]] = {}
+    for atom, column in enumerate(np.packbits(covered, axis=0).T.copy()):
+        groups.setdefault(column.tobytes(), []).append(atom)
+    return [group for group in groups.values() if covered[:, group[0]].any()]

@@ -23,7 +23,7 @@ def intersections(space: Space, first: int, others: Sequence[int], search: Searc
 
     A class that shows too few values by itself is left to the audit of single releases.
     """
-    grid = Grid(space)
+    grid = Grid.of(space)
     if not grid.fits:
         _by_chains(space, first, others, search)
         return

@@ -41,6 +41,7 @@ IN_SERIES = (
     "An attacker has all releases of this series, knows quasi-identifiers and in which releases a person is, "
     "and compares releases by intersection and by difference; sensitive values do not change between releases."
 )
+INCOMPLETE = "the releases are too many or too entangled for every combination to be compared; some were left out"
 LEFT_OUT = "rows that could not be published safely beside the earlier releases were left out"
 
 
@@ -84,8 +85,9 @@ Got 'bgp' instead.
         if any(search.exposures for search in searches.values()):
             raise BrokenPromiseError("the release was withheld: beside earlier ones it exposes somebody; report it")
         card = self._card(release.card, searches, series.releases + 1)
-        left_out = [LEFT_OUT] if release.table.rows < rows else []
-        return replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, *left_out]))
+        warnings = [LEFT_OUT] if release.table.rows < rows else []
+        warnings += [] if all(search.complete for search in searches.values()) else [INCOMPLETE]
+        return replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, *warnings]))
 
     def _card(self, card: Card, searches: Mapping[str, Search], releases: int) -> Card:
         parameters = {**card.guarantee.parameters, "series": self.layer, "releases": releases}
