@@ -34,7 +34,7 @@ lock:
 clean:
 	rm -rf $(VENV) .venv-peers out
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; found `$(PYTHON) --version`; set PYTHON=python3.11"; exit 2; }
 	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 2; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock

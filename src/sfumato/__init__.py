@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sfumato.errors import SfumatoError
     from sfumato.finding import Finding
     from sfumato.hierarchy import Hierarchy
+    from sfumato.hierarchy_file import read_hierarchy
+    from sfumato.hierarchy_suggest import suggest
     from sfumato.io import read
     from sfumato.kinds import Kind
     from sfumato.models import AlphaK, KAnonymity, LDiversity, TCloseness
@@ -24,19 +26,22 @@ if TYPE_CHECKING:
     from sfumato.roles import Role
     from sfumato.schema import Schema
     from sfumato.table import Table
-    from sfumato.tabular import Mondrian
+    from sfumato.tabular import Datafly, Incognito, Mondrian, Optimal
 
 _HOMES = {
     "AlphaK": "sfumato.models",
     "Attribute": "sfumato.attribute",
     "Card": "sfumato.card",
+    "Datafly": "sfumato.tabular",
     "Finding": "sfumato.finding",
     "Guarantee": "sfumato.card",
     "Hierarchy": "sfumato.hierarchy",
+    "Incognito": "sfumato.tabular",
     "KAnonymity": "sfumato.models",
     "Kind": "sfumato.kinds",
     "LDiversity": "sfumato.models",
     "Mondrian": "sfumato.tabular",
+    "Optimal": "sfumato.tabular",
     "Release": "sfumato.release",
     "Role": "sfumato.roles",
     "Schema": "sfumato.schema",
@@ -44,6 +49,8 @@ _HOMES = {
     "TCloseness": "sfumato.models",
     "Table": "sfumato.table",
     "read": "sfumato.io",
+    "read_hierarchy": "sfumato.hierarchy_file",
+    "suggest": "sfumato.hierarchy_suggest",
 }
 _MODULES = ("audit", "evaluate", "models", "random", "report", "samples", "tabular")
 
@@ -51,13 +58,16 @@ __all__ = [
     "AlphaK",
     "Attribute",
     "Card",
+    "Datafly",
     "Finding",
     "Guarantee",
     "Hierarchy",
+    "Incognito",
     "KAnonymity",
     "Kind",
     "LDiversity",
     "Mondrian",
+    "Optimal",
     "Release",
     "Role",
     "Schema",
@@ -70,8 +80,10 @@ __all__ = [
     "models",
     "random",
     "read",
+    "read_hierarchy",
     "report",
     "samples",
+    "suggest",
     "tabular",
 ]
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from sfumato.errors import SchemaError, suggestion
 from sfumato.hierarchy import Hierarchy
+from sfumato.hierarchy_file import read_hierarchy
 from sfumato.kinds import Kind
 from sfumato.roles import Role
 
@@ -49,7 +50,7 @@ class Attribute:
         if self.bounds is not None:
             if self.kind is None or not self.kind.numeric:
                 return f"bounds need type integer, number or date; found {self.kind or 'no type'}"
-            if isinstance(self.bounds[0], dt.date) != (self.kind is Kind.DATE):
+            if {isinstance(limit, dt.date) for limit in self.bounds} != {self.kind is Kind.DATE}:
                 return f"bounds {list(self.bounds)} do not fit type {self.kind}"
             if self.bounds[0] > self.bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
                 return f"bounds must be [low, high]; found {list(self.bounds)}"
@@ -89,7 +90,7 @@ class Attribute:
             kind=_word(name, "type", entry["type"], Kind) if "type" in entry else None,
             bounds=_bounds(name, entry["bounds"]) if "bounds" in entry else None,
             categories=_texts(name, "categories", entry["categories"]) if "categories" in entry else None,
-            hierarchy=Hierarchy.from_csv(folder / file) if file is not None else None,
+            hierarchy=read_hierarchy(folder / file) if file is not None else None,
             missing=_texts(name, "missing", entry.get("missing", [""])),
             public=public,
             hierarchy_file=file,

@@ -130,4 +130,7 @@ def json_schema() -> dict[str, Any]:
     >>> json_schema()["$ref"]
     '#/$defs/Card'
     """
-    return msgspec.json.schema(Card)
+    schema = msgspec.json.schema(Card)
+    for definition in schema["$defs"].values():
+        definition["description"] = definition["description"].partition("\n")[0]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

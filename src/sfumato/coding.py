@@ -67,6 +67,8 @@ class Column:
             values = np.asarray(self.levels, dtype=np.float64)
         else:
             values = np.arange(len(self.levels), dtype=np.float64)
+        if len(values) and max(-values[0], values[-1]) > np.finfo(np.float64).max / 2:
+            values = values / 2  # so that the span stays finite
         span = values[-1] - values[0] if len(values) else 0.0
         scaled = (values - values[0]) / span if span > 0 else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
@@ -103,11 +105,13 @@ def code(series: pl.Series, attribute: Attribute) -> Column:
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'sex' row 2: 'X' is not among the declared categories; there are 'F', 'M'
     """
-    missing = is_missing(series, attribute.missing)
-    has_missing = bool(missing.any())
     hierarchy = attribute.hierarchy
     if hierarchy is not None:
-        return _code_words(_texts(series), missing, attribute, hierarchy.leaves)
+        marks = tuple(mark for mark in attribute.missing if mark not in hierarchy.leaves)  # a listed mark is a value
+        words = _texts(_plain(series, attribute.kind))
+        return _code_words(words, is_missing(words, marks), attribute, hierarchy.leaves)
+    missing = is_missing(series, attribute.missing)
+    has_missing = bool(missing.any())
     if attribute.kind is not None and attribute.kind.numeric:
         return _code_numbers(series, missing, attribute)
     texts = _texts(series)
@@ -144,6 +148,14 @@ def _texts(series: pl.Series) -> pl.Series:
     return series if series.dtype == pl.String else series.cast(pl.String)
 
 
+def _plain(series: pl.Series, kind: Kind | None) -> pl.Series:
+    """Return values as a hierarchy lists them: days without hours, whole numbers without a decimal point."""
+    if kind is Kind.DATE and series.dtype == pl.Datetime:
+        return series.cast(pl.Date)
+    whole = series.dtype.is_float() and kind is not Kind.NUMBER and bool((series == series.round()).all())
+    return series.cast(pl.Int64) if whole else series
+
+
 def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, words: Sequence[str]) -> Column:
     has_missing = bool(missing.any())
     if has_missing:
@@ -172,7 +184,7 @@ def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute) -
         return Column(attribute, np.zeros(len(numbers), dtype=np.int32), np.empty(0, dtype=np.int64), has_missing)
     low, high = present.min(), present.max()
     if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * len(numbers) + 1024):
-        levels = np.arange(int(low), int(high) + 1)
+        levels = np.arange(int(high) - int(low) + 1) + low
         codes = (numbers - low).astype(np.int32)
     else:
         levels = np.unique(present)

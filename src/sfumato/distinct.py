@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,7 @@ class Numbering:
         """The number of distinct rows."""
         return len(self.counts)
 
+    @cached_property
     def examples(self) -> Keys:
         """One row of each distinct kind."""
         rows = np.empty(self.count, dtype=np.int64)

@@ -7,6 +7,7 @@ first, then ever wider labels, the last one usually `*`.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +54,11 @@ class Hierarchy:
             raise SchemaError(f"hierarchy '{path}' cannot be read: {error}") from error
         first = text.partition("\n")[0]
         delimiter = max(",;\t", key=first.count)
-        rows = [tuple(row) for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        try:
+            rows = [tuple(row) for row in reader if row]
+        except csv.Error as error:
+            raise SchemaError(f"hierarchy '{path}' line {reader.line_num}: {error}; check the quotes") from None
         if rows and rows[0][0].casefold() == "level0":
             rows = rows[1:]
         return cls.from_rows(rows, name=str(path))
@@ -85,7 +90,11 @@ class Hierarchy:
     def height(self) -> int:
         """The number of steps from a leaf to the root."""
         single_root = len({path[-1] for path in self.paths}) == 1
-        return max(1, len(self.paths[0]) - single_root)
+        return max(1, self._levels - single_root)
+
+    @property
+    def _levels(self) -> int:
+        return len(self.paths[0]) if self.paths else 0  # a tree pruned to what occurs may have no leaf left
 
     @cached_property
     def shared(self) -> npt.NDArray[np.int32]:
@@ -106,7 +115,7 @@ class Hierarchy:
 
     def nodes(self) -> Iterator[tuple[str, int, int, int]]:
         """Yield every node as (label, steps above the leaves, first leaf, one past the last leaf)."""
-        for level in range(len(self.paths[0])):
+        for level in range(self._levels):
             start = 0
             for index in range(1, len(self.paths) + 1):
                 if index == len(self.paths) or self.paths[index][level:] != self.paths[start][level:]:
@@ -133,6 +142,10 @@ def _refuse_inconsistent(paths: list[tuple[str, ...]], name: str) -> None:
         if path[0] in seen:
             raise SchemaError(f"{name} row {number}: value '{path[0]}' stands twice; give each value one row")
         seen.add(path[0])
+        if "" in path[1:]:
+            raise SchemaError(
+                f"{name} row {number}: level {path.index('', 1)} of '{path[0]}' is empty; give it a label"
+            )
         for level in range(1, width - 1):
             parent = parents.setdefault((level, path[level]), path[level + 1])
             if parent != path[level + 1]:

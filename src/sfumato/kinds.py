@@ -47,10 +47,18 @@ def is_missing(series: pl.Series, marks: tuple[str, ...]) -> pl.Series:
     [False, True, True]
     """
     missing = series.is_null()
-    if series.dtype == pl.String:
-        for mark in marks:
-            missing = missing | (series == mark).fill_null(value=True)
+    written = marks if series.dtype == pl.String else tuple(mark for mark in marks if mark)
+    if written:
+        texts = _as_csv(series)
+        for mark in written:
+            missing = missing | (texts == mark).fill_null(value=True)
     return missing
+
+
+def _as_csv(series: pl.Series) -> pl.Series:
+    """Return the values as a CSV file would hold them, whole decimals without their `.0`."""
+    texts = series.cast(pl.String)
+    return texts.str.strip_suffix(".0") if series.dtype.is_float() else texts
 
 
 def detect(series: pl.Series, marks: tuple[str, ...] = ("",)) -> Kind:
@@ -67,8 +75,8 @@ def detect(series: pl.Series, marks: tuple[str, ...] = ("",)) -> Kind:
         return Kind.DATE
     if series.dtype != pl.String:
         return Kind.CATEGORY
-    values = series.filter(~is_missing(series, marks)) if series.null_count() or any(marks) else series
-    return _detect_text(values)
+    missing = is_missing(series, marks)
+    return _detect_text(series.filter(~missing) if missing.any() else series)
 
 
 def _detect_text(values: pl.Series) -> Kind:
@@ -80,6 +88,8 @@ def _detect_text(values: pl.Series) -> Kind:
         return Kind.CATEGORY if padded.any() else Kind.INTEGER
     numbers = values.cast(pl.Float64, strict=False)
     if numbers.null_count() * 2 <= len(values):
+        if values.filter(whole.is_null()).str.contains(r"^[+-]?\d{19,}$").any():
+            return Kind.CATEGORY  # beyond 64 bits: a number would be rounded
         return Kind.INTEGER if whole.null_count() == numbers.null_count() else Kind.NUMBER
     if values.str.to_date("%Y-%m-%d", strict=False).null_count() == 0:
         return Kind.DATE
@@ -96,6 +106,8 @@ declare 'x' as a missing mark, or clean the row
     """
     if kind is Kind.DATE:
         values = _dates(series)
+    elif series.dtype.is_temporal():
+        raise InputError(f"column '{series.name}' holds dates; declare its type as date, not {kind}")
     else:
         values = series.cast(pl.Int64 if kind is Kind.INTEGER else pl.Float64, strict=False)
         if kind is Kind.INTEGER and series.dtype.is_float():
@@ -105,19 +117,19 @@ declare 'x' as a missing mark, or clean the row
         values = values.fill_null(0)
     numbers = values.to_numpy()
     if kind is Kind.NUMBER and not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise InputError(
-            f"column '{series.name}' row {row + 1}: {numbers[row]} is not a finite number; "
-            "clean the row or leave the cell empty"
-        )
+        numbers = np.where(missing.to_numpy(), 0.0, numbers)
+        wrong = np.flatnonzero(~np.isfinite(numbers))
+        if len(wrong):
+            raise InputError(
+                f"column '{series.name}' row {wrong[0] + 1}: {numbers[wrong[0]]} is not a finite number; "
+                "clean the row or leave the cell empty"
+            )
     return numbers
 
 
 def _dates(series: pl.Series) -> pl.Series:
-    if series.dtype == pl.String:
-        series = series.str.to_date("%Y-%m-%d", strict=False)
-    elif series.dtype not in (pl.Date, pl.Datetime):
-        raise InputError(f"column '{series.name}' holds {series.dtype}, not dates; declare its type")
+    if series.dtype not in (pl.Date, pl.Datetime):  # in a set, a Datetime with its unit would not be found
+        series = series.cast(pl.String).str.to_date("%Y-%m-%d", strict=False)
     return series.cast(pl.Date).cast(pl.Int32).cast(pl.Int64)
 
 
@@ -125,7 +137,8 @@ def _refuse_first(series: pl.Series, wrong: pl.Series, kind: Kind) -> None:
     row = wrong.arg_max()
     if row is None or not wrong[row]:
         return
-    wanted = {Kind.INTEGER: "an integer", Kind.NUMBER: "a number", Kind.DATE: "a date like 2026-01-31"}[kind]
+    whole = "an integer of 64 bits" if series.dtype.is_integer() else "an integer"
+    wanted = {Kind.INTEGER: whole, Kind.NUMBER: "a number", Kind.DATE: "a date like 2026-01-31"}[kind]
     value = series[row]
     raise InputError(
         f"column '{series.name}' row {row + 1}: '{value}' is not {wanted}; declare the column as a category, "

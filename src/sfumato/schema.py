@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -87,7 +88,7 @@ class Schema:
         (16, 94)
         """
         try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError) as error:
             raise SchemaError(f"schema '{path}' cannot be read: {error}") from error
         except tomllib.TOMLDecodeError as error:
@@ -103,6 +104,8 @@ class Schema:
         folder = Path(path).parent
         columns = {name: Attribute.from_mapping(name, entry, folder) for name, entry in entries.items()}
         person = content.get("person")
+        if person is not None and not isinstance(person, str):
+            raise SchemaError(f"schema '{path}': person must be the name of a column; found {person!r}")
         if person is not None and person not in columns:
             columns[person] = Attribute(person, Role.IDENTIFIER)
         return cls(columns, person, content.get("other", "refuse"))
@@ -216,7 +219,7 @@ def toml_key(name: str) -> str:
     >>> toml_key("age"), toml_key("marital status")
     ('age', '"marital status"')
     """
-    return name if BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    return name if BARE_KEY.fullmatch(name) else toml_value(name)
 
 
 def toml_value(value: object) -> str:
@@ -229,4 +232,6 @@ def toml_value(value: object) -> str:
         return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, dt.date):
         return value.isoformat()
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and math.isinf(value):
+        return f"{value}"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML wants DEL escaped, JSON does not

@@ -37,13 +37,15 @@ class Staging:
     def place(self, target: str | Path) -> Path:
         """Return the temporary path to write for `target`; refuse a target that exists or cannot be made."""
         path = Path(target)
-        if path.exists() or any(path == taken for _, taken in self._moves):
+        if path.exists():
             raise InputError(f"output '{path}' exists; remove it or choose another name")
+        if any(path.resolve() == taken.resolve() for _, taken in self._moves):
+            raise InputError(f"output '{path}' is named twice; choose another name for one of the two")
         if not path.parent.is_dir():
             raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
-        temporary = path.with_name(f".{os.getpid()}.partial.{path.name}")
+        temporary = path.with_name(f".{os.getpid()}.partial-{path.name}")
         self._moves.append((temporary, path))
         return temporary
 
@@ -55,7 +57,8 @@ class Staging:
                 self._commit()
         finally:
             for temporary, _ in self._moves:
-                temporary.unlink(missing_ok=True)
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise InputError(f"output cannot be written: {error.strerror or error}") from error
 
@@ -65,11 +68,15 @@ class Staging:
             for temporary, target in self._moves:
                 _move_without_replacing(temporary, target)
                 done.append(target)
-        except FileExistsError as error:
-            for target in done:
+        except BaseException as error:
+            for moved in done:
                 with suppress(OSError):
-                    target.unlink()
-            raise InputError(f"output '{error.filename2}' appeared meanwhile; choose another name") from error
+                    moved.unlink()
+            if isinstance(error, FileExistsError):
+                raise InputError(f"output '{target}' appeared meanwhile; choose another name") from error
+            if isinstance(error, OSError):
+                raise InputError(f"output '{target}' cannot be written: {error.strerror or error}") from error
+            raise
 
 
 def _move_without_replacing(temporary: Path, target: Path) -> None:
@@ -78,4 +85,9 @@ def _move_without_replacing(temporary: Path, target: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
-        temporary.rename(target)
+        target.open("xb").close()
+        try:
+            temporary.replace(target)
+        except BaseException:
+            target.unlink()
+            raise

@@ -46,10 +46,13 @@ class Table:
             raise InputError(
                 f"a {type(frame).__name__} is not a dataframe held in memory; collect it first, or give a file"
             ) from error
+        except nw.exceptions.DuplicateError as error:
+            raise InputError("the dataframe has two columns of the same name; rename one") from error
         names = [str(name) for name in wrapped.columns]
         if len(set(names)) != len(names):
             raise InputError("the dataframe has two columns of the same name; rename one")
-        return cls(_plain(wrapped.to_polars()), backend=str(wrapped.implementation.value))
+        columns = {str(name): _as_polars(str(name), wrapped.get_column(name)) for name in wrapped.columns}
+        return cls(_plain(pl.DataFrame(columns)), backend=str(wrapped.implementation.value))
 
     @property
     def rows(self) -> int:
@@ -91,14 +94,20 @@ class Table:
         return nw.from_dict(columns, backend=self.backend).to_native()  # type: ignore[arg-type]  # a name narwhals gave us
 
 
+def _as_polars(name: str, column: Any) -> pl.Series:
+    try:
+        series: pl.Series = column.to_polars()
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise InputError(f"column '{name}' mixes types: {error}; give it one type") from error
+    return series
+
+
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with dictionary columns as text, refusing nested ones."""
-    for name, dtype in frame.schema.items():
-        if dtype.is_nested() or dtype in {pl.Object, pl.Binary}:
+    """Return the frame with dictionary columns as text, refusing nested and nameless ones."""
+    for position, (name, dtype) in enumerate(frame.schema.items(), start=1):
+        if not name.strip():
+            raise InputError(f"column {position} has no name; name every column")
+        if dtype.is_nested() or dtype in (pl.Object, pl.Binary, pl.Duration):
             raise InputError(f"column '{name}' holds {dtype}, which is not a plain value; flatten or drop it")
-    texts = [
-        name
-        for name, dtype in frame.schema.items()
-        if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Time, pl.Duration)
-    ]
+    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Time)]
     return frame.with_columns(pl.col(texts).cast(pl.String)) if texts else frame

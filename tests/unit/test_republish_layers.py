@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.audit import series
 from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
-from sfumato.tabular import Anatomy, republish
+from sfumato.tabular import Anatomy, Anonymizer, Datafly, Incognito, Optimal, republish
 from sfumato.tabular.history import History
 from sfumato.tabular.invariance import invariant_groups
 
@@ -147,3 +147,13 @@ def test_the_history_is_the_owners_and_says_what_is_wrong(tmp_path: Path) -> Non
     (tmp_path / "notes.txt").write_text("not a history")
     with pytest.raises(InputError, match=r"is not a history: it has 'notes\.txt'"):
         republish(sf.Table(PEOPLE), SCHEMA, MODELS, tmp_path)
+
+
+@pytest.mark.parametrize("anonymizer", [sf.Mondrian(relaxed=True), Datafly(), Incognito(), Optimal()])
+def test_any_anonymizer_can_be_under_the_layer(tmp_path: Path, anonymizer: Anonymizer) -> None:
+    schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    tables = [
+        republish(sf.Table(PEOPLE.head(rows)), schema, MODELS, tmp_path / "series", anonymizer).table
+        for rows in (350, 400)
+    ]
+    assert [finding.verdict for finding in series(tables, schema)] == ["NOT_REFUTED"]

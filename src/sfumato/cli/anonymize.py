@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from sfumato.cli.options import Columns, Flag, build_schema
+from sfumato.cli.algorithms import AlgorithmOptions
+from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions
 from sfumato.cli.progress import steps
 from sfumato.errors import ParameterError
 from sfumato.staging import Staging
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.models import Model
     from sfumato.release import Release
     from sfumato.schema import Schema
+    from sfumato.table import Table
     from sfumato.tabular import Anonymizer
 
 STDOUT = Path("-")
@@ -50,29 +52,16 @@ class Outputs:
 
 
 def anonymize(
-    table: Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)],
+    table: Input,
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True, metavar="OUT")],
-    quasi: Columns = [],  # noqa: B006  # never changed
-    sensitive: Columns = [],  # noqa: B006
-    identifier: Columns = [],  # noqa: B006
-    k: int | None = None,
-    l: float | None = None,
-    l_kind: Literal["distinct", "entropy", "recursive"] = "distinct",
-    c: float = 2.0,
-    t: float | None = None,
-    t_distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto",
-    alpha: float | None = None,
-    person: str | None = None,
-    other: Literal["keep", "drop"] | None = None,
-    algorithm: Literal["mondrian"] = "mondrian",
-    relaxed: Flag = False,
-    schema: Path | None = None,
-    ranges: Literal["text", "columns"] = "text",
-    keep_order: Flag = False,
+    roles: RoleOptions = RoleOptions(),
+    models: ModelOptions = ModelOptions(),
+    algorithm: AlgorithmOptions = AlgorithmOptions(),
     card: Path | None = None,
     report: Path | None = None,
+    explain: Flag = False,
     json: Flag = False,
 ) -> int:
     """Write an anonymous table, its public card and, if asked, the steward's report.
@@ -82,33 +71,15 @@ def anonymize(
     Args:
         table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
         output: File to write; its ending chooses the format; - is standard output.
-        quasi: Columns an attacker may know, separated by commas.
-        sensitive: Confidential columns, which the release keeps.
-        identifier: Columns that name a person, which the release drops.
-        k: Every class has at least k rows (k persons with --person).
-        l: Every class has at least l well-represented values in each sensitive column.
-        l_kind: What well-represented means.
-        c: The c of recursive (c, l)-diversity.
-        t: Every class is within distance t of the whole table in each sensitive column.
-        t_distance: How far apart two sensitive values are; auto follows the column's type.
-        alpha: No sensitive value has more than this share of a class (needs --k).
-        person: Column that tells persons apart when one can have several rows.
-        other: What to do with columns that have no role; without it they are refused.
-        algorithm: How classes are found.
-        relaxed: Let equal values fall on both sides of a cut.
-        schema: TOML file with roles, types, bounds, categories and hierarchies.
-        ranges: Write numeric ranges as text, or as two columns x_min and x_max.
-        keep_order: Leave rows in their order, which the card reports as a risk.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
+        explain: List all minimal generalisations and their costs (incognito).
         json: Print the card.
     """
     _refuse_mixed_output(output, card, json=json)
-    settled = build_schema(
-        file=schema, quasi=quasi, sensitive=sensitive, identifier=identifier, person=person, other=other
-    )
-    models = _models(settled, k=k, l=l, l_kind=l_kind, c=c, t=t, t_distance=t_distance, alpha=alpha)
-    chosen = _anonymizer(algorithm, relaxed=relaxed, ranges=ranges, keep_order=keep_order)
+    schema = roles.build()
+    asked = models.build(schema)
+    chosen = algorithm.build()
     with Staging() as staging, steps(4 if report else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
@@ -116,14 +87,16 @@ def anonymize(
 
         original = read(table)
         step("anonymizing")
-        release = chosen.anonymize(original, settled, models)
+        if explain:
+            _explain(chosen, original, schema, asked)
+        release = chosen.anonymize(original, schema, asked)
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
             step("reporting")
             from sfumato.report import table_report
 
-            outputs.report.write_text(table_report(original, settled, release), encoding="utf-8")
+            outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
     if output == STDOUT:
         release.write(STDOUT)
     _tell(final, output, report, json=json)
@@ -139,41 +112,16 @@ def _refuse_mixed_output(output: Path, card: Path | None, *, json: bool) -> None
         raise ParameterError("the data go to standard output; say with --card where the card goes")
 
 
-def _anonymizer(
-    algorithm: Literal["mondrian"], *, relaxed: bool, ranges: Literal["text", "columns"], keep_order: bool
-) -> Anonymizer:
-    from sfumato.tabular import Mondrian
+def _explain(chosen: Anonymizer, table: Table, schema: Schema, models: Sequence[Model]) -> None:
+    """Print every minimal generalisation, the released one first."""
+    from sfumato.tabular import Incognito
 
-    return {"mondrian": Mondrian}[algorithm](relaxed=relaxed, ranges=ranges, keep_order=keep_order)
-
-
-def _models(  # one argument per option
-    schema: Schema,
-    *,
-    k: int | None,
-    l: float | None,
-    l_kind: Literal["distinct", "entropy", "recursive"],
-    c: float,
-    t: float | None,
-    t_distance: Literal["auto", "equal", "ordered", "hierarchical"],
-    alpha: float | None,
-) -> Sequence[Model]:
-    from sfumato.models import AlphaK, KAnonymity, LDiversity, TCloseness
-    from sfumato.roles import Role
-
-    columns = schema.names(Role.SENSITIVE)
-    if (l, t, alpha) != (None, None, None) and not columns:
-        raise ParameterError("--l, --t and --alpha speak of sensitive columns; name them with --sensitive")
-    if alpha is not None and k is None:
-        raise ParameterError("--alpha needs --k; give both")
-    models: list[Model] = [] if k is None else [KAnonymity(k)]
-    for column in columns:
-        models += [] if l is None else [LDiversity(l, column, l_kind, c)]
-        models += [] if t is None else [TCloseness(t, column, t_distance)]
-        models += [] if alpha is None or k is None else [AlphaK(alpha, k, column)]
-    if not models:
-        raise ParameterError("no model was asked for; give --k, for example --k 10")
-    return models
+    if not isinstance(chosen, Incognito):
+        raise ParameterError("--explain lists the minimal generalisations of incognito; add --algorithm incognito")
+    for node in chosen.minimal_nodes(table, schema, models):
+        levels = ", ".join(f"{name} {level}" for name, level in node.levels.items())
+        costs = f"{node.classes} classes, ncp {node.ncp:.4f}, discernibility {node.discernibility:g}"
+        sys.stderr.write(f"height {node.height}: {levels} ({costs})\n")
 
 
 def _tell(card: Card, output: Path, report: Path | None, *, json: bool) -> None:
@@ -181,9 +129,8 @@ def _tell(card: Card, output: Path, report: Path | None, *, json: bool) -> None:
         sys.stdout.write(card.to_json())
         return
     released = card.released
-    lines = [
-        f"{released.rows} rows in {released.classes} classes written to {'standard output' if output == STDOUT else output}"
-    ]
+    place = "standard output" if output == STDOUT else str(output)
+    lines = [f"{released.rows} rows in {released.classes} classes written to {place}"]
     for model in released.models:
         column = f" of {model.column}" if model.column else ""
         lines.append(f"  {model.model}{column}: asked {model.asked:g}, released table has {model.measured:g}")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from sfumato.cli.options import Columns, Flag, names
+from sfumato.cli.options import Columns, Flag, Input, names
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,12 +18,12 @@ SLACK = 1e-9
 
 
 def check(
-    table: Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)],
+    table: Input,
     /,
     *,
     quasi: Columns,
-    sensitive: Columns = [],  # noqa: B006  # never changed
-    require: Columns = [],  # noqa: B006
+    sensitive: Columns = (),
+    require: Columns = (),
     schema: Path | None = None,
     c: float = 2.0,
     json: Flag = False,
@@ -50,18 +49,18 @@ def check(
     found = measure(
         read(table), names(quasi), names(sensitive), schema=Schema.from_toml(schema) if schema else None, c=c
     )
-    broken = [line for name, limit in wanted.items() if (line := _broken(found, name, limit))]
+    broken = [line for name, limit in wanted if (line := _broken(found, name, limit))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0
 
 
-def _requirements(given: list[str]) -> dict[str, float]:
-    wanted = {}
+def _requirements(given: Sequence[str]) -> list[tuple[str, float]]:
+    wanted = []
     for entry in names(given):
         name, equals, limit = entry.partition("=")
         try:
-            wanted[name.strip()] = float(limit)
+            wanted.append((name.strip(), float(limit)))
         except ValueError:
             equals = ""
         if not equals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.check import check
-from sfumato.cli.propose import schema
+from sfumato.cli.propose import schema, suggest
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
@@ -27,6 +28,11 @@ app = App(
 app.command(anonymize)
 app.command(check)
 app.command(schema)
+hierarchies = App(
+    name="hierarchy", help="Hierarchies: which wider label may stand for a value.", help_format="plaintext"
+)
+hierarchies.command(suggest)
+app.command(hierarchies)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Return the exit code of one command, having printed what went wrong in one sentence if anything did."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without Greek letters shows them escaped
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -68,5 +77,5 @@ def _explain(error: BaseException) -> int:
 
 
 def _say(sentence: str, code: int) -> int:
-    sys.stderr.write(f"sfumato: {sentence}\n")
+    sys.stderr.write(f"sfumato: {' '.join(sentence.splitlines())}\n")  # a name may hold a line break
     return code

@@ -1,18 +1,30 @@
-"""Options that several commands share: lists of columns, and the schema they add up to."""
+"""Options that several commands share: which part columns play, which models hold, and how options are written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
+
+from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
+    from sfumato.models import Model
     from sfumato.schema import Schema
 
-Columns = Annotated[list[str], Parameter(negative=(), metavar="COLUMNS", show_default=False)]
+
+def _whole(_hint: object, tokens: Sequence[Token]) -> int:
+    """Return an integer that was written as one; cyclopts alone would round 2.5 to 2."""
+    return int(tokens[0].value)
+
+
+Whole = Annotated[int | None, Parameter(converter=_whole)]
+Columns = Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMNS", show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+Input = Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)]
 
 
 def names(given: Sequence[str]) -> list[str]:
@@ -24,23 +36,100 @@ def names(given: Sequence[str]) -> list[str]:
     return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
-def build_schema(  # one argument per option
-    *,
-    file: Path | None,
-    quasi: Sequence[str],
-    sensitive: Sequence[str] = (),
-    identifier: Sequence[str] = (),
-    person: str | None = None,
-    other: str | None = None,
-) -> Schema:
-    """Return the schema file, if any, with the roles named on the command line laid over it."""
-    from sfumato.schema import Schema
+@Parameter(name="*", group="Columns")
+@dataclass(frozen=True, kw_only=True)
+class RoleOptions:
+    """Which part columns play.
 
-    named = Schema.from_roles(
-        quasi=names(quasi),
-        sensitive=names(sensitive),
-        identifier=names(identifier),
-        person=person,
-        other=other or "refuse",
-    )
-    return named if file is None else Schema.from_toml(file).updated(named)
+    Attributes:
+        quasi: Columns an attacker may know, separated by commas.
+        sensitive: Confidential columns, which the release keeps.
+        identifier: Columns that name a person, which the release drops.
+        person: Column that tells persons apart when one can have several rows.
+        other: What to do with columns that have no role; without it they are refused.
+        schema: TOML file with roles, types, bounds, categories and hierarchies.
+        hierarchy: Hierarchy of a column, as in age=age.csv or zip=zip.toml; may be repeated.
+    """
+
+    quasi: Columns = ()
+    sensitive: Columns = ()
+    identifier: Columns = ()
+    person: str | None = None
+    other: Literal["keep", "drop"] | None = None
+    schema: Path | None = None
+    hierarchy: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=FILE", show_default=False)] = ()
+
+    def build(self) -> Schema:
+        """Return the schema file, if any, with the roles and hierarchies named on the command line laid over it."""
+        from sfumato.schema import Schema
+
+        named = Schema.from_roles(
+            quasi=names(self.quasi),
+            sensitive=names(self.sensitive),
+            identifier=names(self.identifier),
+            person=self.person,
+            other=self.other or "refuse",
+        )
+        schema = named if self.schema is None else Schema.from_toml(self.schema).updated(named)
+        for entry in self.hierarchy:
+            schema = _with_hierarchy(schema, entry)
+        return schema
+
+
+def _with_hierarchy(schema: Schema, entry: str) -> Schema:
+    from sfumato.errors import suggestion
+    from sfumato.hierarchy_file import read_hierarchy
+    from sfumato.kinds import Kind
+
+    name, equals, file = entry.partition("=")
+    if not equals:
+        raise ParameterError(f"hierarchy '{entry}' is not of the form age=age.csv")
+    if name not in schema.columns:
+        near = suggestion(name, schema.columns)
+        raise ParameterError(f"hierarchy '{entry}': column '{name}' has no role{near}")
+    plain = replace(schema.columns[name], kind=Kind.CATEGORY, bounds=None, categories=None)
+    column = replace(plain, hierarchy=read_hierarchy(file), hierarchy_file=file)
+    return replace(schema, columns={**schema.columns, name: column})
+
+
+@Parameter(name="*", group="Models")
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What every class of a release must satisfy.
+
+    Attributes:
+        k: Every class has at least k rows (k persons with --person).
+        l: Every class has at least l well-represented values in each sensitive column.
+        l_kind: What well-represented means.
+        c: The c of recursive (c, l)-diversity.
+        t: Every class is within distance t of the whole table in each sensitive column.
+        t_distance: How far apart two sensitive values are; auto follows the column's type.
+        alpha: No sensitive value has more than this share of a class (needs --k).
+    """
+
+    k: Whole = None
+    l: float | None = None
+    l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: float = 2.0
+    t: float | None = None
+    t_distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
+    alpha: float | None = None
+
+    def build(self, schema: Schema) -> list[Model]:
+        """Return the models, each diversity model once for every sensitive column."""
+        from sfumato.models import AlphaK, KAnonymity, LDiversity, TCloseness
+        from sfumato.roles import Role
+
+        columns = schema.names(Role.SENSITIVE)
+        if (self.l, self.t, self.alpha) != (None, None, None) and not columns:
+            raise ParameterError("--l, --t and --alpha speak of sensitive columns; name them with --sensitive")
+        if self.alpha is not None and self.k is None:
+            raise ParameterError("--alpha needs --k; give both")
+        models: list[Model] = [] if self.k is None else [KAnonymity(self.k)]
+        for column in columns:
+            models += [] if self.l is None else [LDiversity(self.l, column, self.l_kind, self.c)]
+            models += [] if self.t is None else [TCloseness(self.t, column, self.t_distance)]
+            models += [] if self.alpha is None or self.k is None else [AlphaK(self.alpha, self.k, column)]
+        if not models:
+            raise ParameterError("no model was asked for; give --k, for example --k 10")
+        return models

@@ -1,15 +1,14 @@
-"""The command that proposes a schema file for a table."""
+"""The commands that propose: a schema file for a table, a hierarchy for a column."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from sfumato.cli.options import Input
 
 
-def schema(table: Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)], /) -> int:
+def schema(table: Input, /) -> int:
     """Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.
 
     Args:
@@ -19,4 +18,26 @@ def schema(table: Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True
     from sfumato.propose import propose
 
     sys.stdout.write(propose(read(table)))
+    return 0
+
+
+def suggest(table: Input, /, *, column: str, schema: Path | None = None) -> int:
+    """Propose a hierarchy for a column as a TOML file to read, change and use with --hierarchy.
+
+    Args:
+        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        column: The column to generalise.
+        schema: TOML file that tells the column's type, missing marks and, if ordinal, its order.
+    """
+    from sfumato.hierarchy_suggest import suggest as propose_hierarchy
+    from sfumato.io import read
+    from sfumato.schema import Schema
+
+    series = read(table).column(column)
+    known = None if schema is None else Schema.from_toml(schema).columns.get(column)
+    if known is None:
+        sys.stdout.write(propose_hierarchy(series).text)
+    else:
+        proposal = propose_hierarchy(series, known.kind, missing=known.missing, categories=known.categories)
+        sys.stdout.write(proposal.text)
     return 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ from sfumato.kinds import Kind, detect, is_missing
 from sfumato.models import measures
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import cuts
+from sfumato.parameters import Real
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.table import Table
@@ -83,7 +85,9 @@ class Measures(msgspec.Struct, frozen=True):
 
     def as_json(self) -> dict[str, object]:
         """Return the measures as plain data; for one sensitive column its l and t also at the top."""
-        plain: dict[str, object] = msgspec.to_builtins(self)
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        for column in plain["sensitive"].values():
+            del column["ordered"]
         if len(self.sensitive) == 1:
             (only,) = self.sensitive.values()
             plain |= {"l_distinct": only.l_distinct, "l_entropy": only.l_entropy, "t": only.t}
@@ -101,6 +105,8 @@ def check(
     >>> check(Table(pl.DataFrame({"zip": ["1*", "1*"]})), ["zip"]).k
     2
     """
+    if not Real(0, above=True).accepts(c):
+        raise ParameterError(f"The 'c' parameter of check must be {Real(0, above=True).wanted}. Got {c!r} instead.")
     if table.rows == 0:
         raise InputError("the table has no rows; there is nothing to measure")
     if not quasi:

@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.coding import Column
+from sfumato.coding import Column, code
 from sfumato.distinct import distinct
 from sfumato.errors import InputError
 from sfumato.hierarchy import SUPPRESSED
 from sfumato.kinds import Kind, is_missing, parse
+from sfumato.roles import Role
+from sfumato.schema import Schema
 from sfumato.table import Table
 
 Index = npt.NDArray[np.int64]
@@ -78,6 +80,20 @@ class Regions:
         lengths = np.bincount(self.owners, weights=self.high - self.low + self.grain, minlength=self.count)
         sizes: Floats = lengths + self.grain * self.missing
         return sizes
+
+
+def coded(original: Table, settled: Schema, name: str) -> Column:
+    """Return an original column as its released form is read against: coded as the settled schema declares it.
+
+    >>> people = Table(pl.DataFrame({"age": [31, 47], "job": ["cook", "smith"]}))
+    >>> coded(people, Schema.from_roles(quasi=["age"], other="keep").settled(people), "job")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: column 'job' is neither a quasi-identifier nor sensitive; declare its role to measure it
+    """
+    series = original.column(name)
+    if name not in (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)):
+        raise InputError(f"column '{name}' is neither a quasi-identifier nor sensitive; declare its role to measure it")
+    return code(series, settled.columns[name])
 
 
 def is_worded(column: Column) -> bool:
@@ -150,6 +166,7 @@ def exact_regions(column: Column) -> Regions:
 
 
 def _from_limits(column: Column, low: pl.Series, high: pl.Series, flags: pl.Series | None) -> Regions:
+    low, high = (series.cast(pl.String) if series.dtype == pl.Null else series for series in (low, high))
     absent = is_missing(low, column.attribute.missing)
     ends = [parse(series, column.kind, absent).astype(np.float64) for series in (low, high)]
     if (ends[0] > ends[1]).any():
@@ -160,7 +177,7 @@ def _from_limits(column: Column, low: pl.Series, high: pl.Series, flags: pl.Seri
     coded = [np.unique(end, return_inverse=True)[1] for end in ends]
     state = empty.astype(np.int64) + 2 * missing
     shown = distinct([*coded, state], [*(int(codes.max(initial=0)) + 1 for codes in coded), 4])
-    first = shown.examples()
+    first = shown.examples
     there = first[~empty[first]]
     return Regions(column, shown.ids, _starts(~empty[first]), ends[0][there], ends[1][there], missing[first])
 

@@ -6,6 +6,7 @@ column at once, each of the same share of its column, counted on generalised row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.coding import Column, code
+from sfumato.coding import Column
 from sfumato.distinct import distinct
-from sfumato.errors import InputError
-from sfumato.evaluate.regions import Regions, domain, exact_regions, is_continuous, read_regions
+from sfumato.errors import InputError, ParameterError
+from sfumato.evaluate.regions import Regions, coded, domain, exact_regions, is_continuous, read_regions
 from sfumato.parameters import OneOf, Real, Validated, Whole
 from sfumato.roles import Role
 from sfumato.schema import Schema
@@ -30,6 +31,7 @@ Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Counting = Literal["inclusion", "overlap", "expected"]
 WAYS: tuple[Counting, ...] = ("inclusion", "overlap", "expected")
+COUNTING = OneOf(WAYS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +58,8 @@ class Boxes:
     `cells[b, c]` is the region of box b on column c. Weights are numbers of rows, or noisy counts.
 
     >>> import polars as pl
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.kinds import Kind
-    >>> age = code(pl.Series("age", [20, 29, 40]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> people = Table(pl.DataFrame({"age": [20, 29, 40]}))
+    >>> age = coded(people, Schema.from_roles(quasi=["age"]).settled(people), "age")
     >>> boxes = Boxes.of([read_regions(age, Table(pl.DataFrame({"age": ["[20-29]", "[20-29]", "40"]})))])
     >>> query = Queries(np.array([[25.0]]), np.array([[40.0]]))
     >>> [boxes.answers(query, how).tolist() for how in WAYS]
@@ -73,7 +74,7 @@ class Boxes:
     def of(cls, regions: Sequence[Regions]) -> Self:
         """Return the boxes of a released table, given the regions of its columns."""
         rows = distinct([column.index for column in regions], [column.count for column in regions])
-        first = rows.examples()
+        first = rows.examples
         cells = np.stack([column.index[first] for column in regions], axis=1)
         return cls(regions, cells, rows.counts.astype(np.float64))
 
@@ -156,8 +157,7 @@ class Workload(Validated):
         names = (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)) if columns is None else tuple(columns)
         if not names:
             raise InputError("there is no quasi-identifier or sensitive column to ask about; name at least one")
-        coded = [code(original.column(name), settled.columns[name]) for name in names]
-        return cls(coded, count, range_ratio, seed)
+        return cls([coded(original, settled, name) for name in names], count, range_ratio, seed)
 
     @cached_property
     def queries(self) -> Queries:
@@ -181,42 +181,43 @@ class Workload(Validated):
         >>> bool((workload.answers(coarse, "inclusion") <= workload.truth).all())
         True
         """
-        _Request(how)
+        if not COUNTING.accepts(how):
+            raise ParameterError(f"The 'how' parameter of answers must be {COUNTING.wanted}. Got {how!r} instead.")
         return Boxes.of([read_regions(column, released) for column in self.columns]).answers(self.queries, how)
 
     def relative_errors(self, answers: Floats) -> Floats:
         """Return |truth - answer| / truth for every query whose true count is not 0.
 
         >>> import polars as pl
-        >>> workload = Workload.draw(Table(pl.DataFrame({"age": [20, 69]})), Schema.from_roles(quasi=["age"]), count=9)
+        >>> ages = Table(pl.DataFrame({"age": [20, 20, 21, 21]}))
+        >>> workload = Workload.draw(ages, Schema.from_roles(quasi=["age"]), count=3)
         >>> workload.relative_errors(workload.truth + 1).tolist()
-        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+        [0.5, 0.5, 0.5]
         """
         asked = self.truth > 0
         errors: Floats = np.abs(self.truth[asked] - answers[asked]) / self.truth[asked]
         return errors
 
     def mean_error(self, answers: Floats) -> float:
-        """Return the mean relative error; NaN where every true count is 0."""
+        """Return the mean relative error; NaN where every true count is 0.
+
+        >>> import polars as pl
+        >>> workload = Workload.draw(Table(pl.DataFrame({"age": [20, 21]})), Schema.from_roles(quasi=["age"]), count=3)
+        >>> workload.mean_error(workload.truth)
+        0.0
+        """
         errors = self.relative_errors(answers)
         return float(errors.mean()) if len(errors) else float("nan")
-
-
-@dataclass(frozen=True)
-class _Request(Validated):
-    how: str
-
-    RULES: ClassVar = {"how": OneOf(WAYS)}
 
 
 def _intervals(column: Column, count: int, ratio: float, draw: np.random.Generator) -> tuple[Floats, Floats]:
     """Return the ends of intervals that cover `ratio` of the column's domain."""
     low, high = domain(column)
     if is_continuous(column):
-        length = (high - low) * ratio
-        starts = draw.uniform(low, high - length, count)
-        return starts, starts + length
-    points = int(high - low) + 1
+        slack, shift = (high - low) * (1 - ratio), draw.random(count)
+        return low + shift * slack, high - (1 - shift) * slack
+    low, high = math.ceil(low), math.floor(high)
+    points = high - low + 1
     covered = max(1, int(points * ratio + 0.5))
     offsets = draw.integers(0, points - covered, count, endpoint=True).astype(np.float64)
     return low + offsets, low + offsets + (covered - 1)

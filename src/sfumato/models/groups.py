@@ -79,7 +79,7 @@ class Groups:
         units = sizes
         if person is not None:
             pairs = distinct([classes, person], [len(sizes), int(person.max()) + 1])
-            units = np.bincount(classes[pairs.examples()], minlength=len(sizes))
+            units = np.bincount(classes[pairs.examples], minlength=len(sizes))
         columns = {name: observed(column) for name, column in (sensitive or {}).items()}
         return cls(sizes, units, {name: _histograms(classes, column, person) for name, column in columns.items()})
 
@@ -98,9 +98,9 @@ def _histograms(classes: Counts, column: Column, person: Counts | None) -> Histo
     spans = [int(classes.max()) + 1, column.size]
     if person is None:
         pairs: Numbering = distinct([classes, column.codes], spans)
-        examples = pairs.examples()
+        examples = pairs.examples
         return Histograms(column, classes[examples], column.codes[examples].astype(np.int64), pairs.counts)
-    triples = distinct([classes, column.codes, person], [*spans, int(person.max()) + 1]).examples()
+    triples = distinct([classes, column.codes, person], [*spans, int(person.max()) + 1]).examples
     return _histograms(
         classes[triples],
         Column(column.attribute, column.codes[triples], column.levels, column.has_missing),

@@ -1,1 +1,6 @@
-"""report."""
+"""Pages for the data steward, never for the public: what a release promises, costs and risks."""
+
+from sfumato.report.page import Chapter, Section, collect
+from sfumato.report.table import table_chapter, table_report
+
+__all__ = ["Chapter", "Section", "collect", "table_chapter", "table_report"]

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.evaluate.utility import MOST_BARS as NAMED_BARS
+from sfumato.evaluate.utility import Histogram
 from sfumato.report.markup import Markup, printable
-from sfumato.report.svg import AFTER, BEFORE, BEFORE_FILL, INK, SOFT, drawn
-from sfumato.report.words import count, percent
+from sfumato.report.svg import AFTER, BAR, BEFORE, BEFORE_FILL, INK, drawn
+from sfumato.report.words import brief, count, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.ticker import MaxNLocator
 
-Numbers = npt.NDArray[np.float64]
 LONGEST_LABEL = 20
-MOST_BARS = 12
+MOST_BARS = 10
 BAR_HEIGHT = 21
 
 
@@ -37,12 +39,13 @@ def class_sizes(sizes: npt.NDArray[np.int64], least: int | None) -> Markup:
     heights, _ = np.histogram(sizes, edges)
 
     def paint(axes: Axes) -> None:
-        axes.bar(edges[:-1] + width / 2, heights, width * 0.82, color=BEFORE)
+        axes.bar(edges[:-1] + width / 2, heights, width * 0.82, color=BAR)
+        axes.set_ylim(top=1.18 * heights.max())  # room for the words above the tallest bar
         _count_axis(axes, "classes")
         axes.set_xlabel("rows in a class")
-        axes.xaxis.get_major_locator().set_params(integer=True, nbins=7)
+        axes.xaxis.set_major_locator(_ticks(7, whole=True))
         if least is not None:
-            axes.axvline(least - 0.5, color=AFTER, linewidth=1.8, linestyle=(0, (4, 2)))
+            axes.axvline(least - 0.5, color=INK, linewidth=1.5, linestyle=(0, (4, 2)))
             axes.annotate(
                 f"asked for: {least}",
                 (least - 0.5, 1),
@@ -50,13 +53,14 @@ def class_sizes(sizes: npt.NDArray[np.int64], least: int | None) -> Markup:
                 xycoords=("data", "axes fraction"),
                 textcoords="offset points",
                 va="top",
-                color=AFTER,
                 weight="bold",
             )
             axes.set_xlim(left=min(low, least) - 0.5 - width)
 
-    label = f"Bar chart: {count(len(sizes))} classes of {count(low)} to {count(high)} rows, {np.median(sizes):g} in the middle."
-    return drawn("class-sizes", 220, label, paint)
+    label = (
+        f"Bar chart: {count(len(sizes))} classes of {count(low)} to {count(high)} rows, median {np.median(sizes):g}."
+    )
+    return drawn("class-sizes", 200, label, paint)
 
 
 def losses(values: Mapping[str, float]) -> Markup:
@@ -69,72 +73,94 @@ def losses(values: Mapping[str, float]) -> Markup:
     shares = [100 * value for value in values.values()]
 
     def paint(axes: Axes) -> None:
-        bars = axes.barh(range(len(names)), shares, 0.62, color=BEFORE)
+        bars = axes.barh(range(len(names)), shares, 0.62, color=BAR)
         axes.bar_label(bars, [percent(value) for value in values.values()], padding=4, color=INK)
         _name_axis(axes, names)
+        axes.grid(visible=False)
         axes.set_xlim(0, 118)
-        axes.set_xticks([0, 25, 50, 75, 100])
+        axes.set_xticks([0, 50, 100])
         axes.set_xlabel("loss of detail, per cent")
 
     label = "Bar chart of loss per column: " + ", ".join(f"{n} {percent(v)}" for n, v in values.items()) + "."
     return drawn("losses", 52 + BAR_HEIGHT * len(names), label, paint)
 
 
-def spans(name: str, edges: Numbers, before: Numbers, after: Numbers, *, dates: bool) -> Markup:
+def spans(shape: Histogram, *, dates: bool) -> Markup:
     """Return a histogram of a numeric column: filled before, a stepped line after; dates are days since 1970.
 
     >>> flat = np.array([2.0, 2.0])
-    >>> "Histogram of age" in spans("age", np.array([0.0, 1.0, 2.0]), flat, flat, dates=False)
+    >>> "Histogram of age" in spans(Histogram("age", ("0", "1"), flat, flat, np.arange(3.0)), dates=False)
     True
     """
 
     def paint(axes: Axes) -> None:
-        axes.stairs(before, edges, fill=True, color=BEFORE_FILL, linewidth=0)
-        axes.stairs(before, edges, color=BEFORE, linewidth=0.8, label="before")
-        axes.stairs(after, edges, color=AFTER, linewidth=2, label="after")
+        axes.stairs(shape.before, shape.edges, fill=True, color=BEFORE_FILL, linewidth=0)
+        axes.stairs(shape.before, shape.edges, color=BEFORE, linewidth=0.8)
+        axes.stairs(shape.after, shape.edges, color=AFTER, linewidth=2)
         _count_axis(axes, "rows")
         axes.margins(x=0.01)
         if dates:
-            from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-            locator = AutoDateLocator(minticks=3, maxticks=6)
-            axes.xaxis.set_major_locator(locator)
-            axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+            _date_axis(axes)
         else:
-            axes.xaxis.get_major_locator().set_params(nbins=6)
+            axes.xaxis.set_major_locator(_ticks(6, whole=False))
+            farthest = float(np.abs(axes.get_xlim()).max())
+            axes.xaxis.set_major_formatter(lambda value, _: brief(value, farthest))
+        if any(shape.missing):
+            before, after = (count(rows) for rows in shape.missing)
+            axes.set_xlabel(f"without a value: {before} rows before, {after} after")
 
-    return drawn(f"spans {name}", 190, f"Histogram of {name} before and after, in {len(before)} steps.", paint)
+    label = f"Histogram of {shape.name} before and after, {_alike(shape)}"
+    return drawn(f"spans {shape.name}", 190, label, paint)
 
 
-def categories(name: str, labels: Sequence[str], before: Numbers, after: Numbers) -> Markup:
+def categories(shape: Histogram) -> Markup:
     """Return a bar per category before, with a diamond after; the most frequent ones where there are many.
 
-    >>> "flu" in categories("disease", ["flu", "gout"], np.array([3.0, 1.0]), np.array([3.0, 1.0]))
+    >>> counts = np.array([3.0, 1.0])
+    >>> ">flu<" in categories(Histogram("disease", ("flu", "gout"), counts, counts))
     True
     """
-    shown = np.arange(len(labels))
-    if len(labels) > MOST_BARS:
-        shown = np.argsort(-before, kind="stable")[:MOST_BARS]
-    names = [_label(labels[index]) for index in shown]
-    rest = len(labels) - len(shown)
+    named = shape.before[:NAMED_BARS]  # beyond them stands one bar for all others, which would dwarf the rest
+    shown = np.sort(np.argsort(-named, kind="stable")[:MOST_BARS])
+    names = [_label(shape.labels[place]) for place in shown]
+    rest = len(shape.labels) > len(shown)
 
     def paint(axes: Axes) -> None:
         places = range(len(names))
-        axes.barh(places, before[shown], 0.62, color=BEFORE_FILL, edgecolor=BEFORE, linewidth=0.8)
-        axes.plot(after[shown], places, "D", color=AFTER, markersize=6)
+        axes.barh(places, shape.before[shown], 0.62, color=BEFORE_FILL, edgecolor=BEFORE, linewidth=0.8)
+        axes.plot(shape.after[shown], places, "D", color=AFTER, markersize=6)
         _name_axis(axes, names)
-        axes.xaxis.get_major_locator().set_params(nbins=5, integer=True)
-        axes.set_xlabel("rows")
+        axes.xaxis.set_major_locator(_ticks(5, whole=True))
+        axes.xaxis.set_major_formatter(lambda value, _: count(value))
+        axes.set_xlabel(f"rows (the {len(shown)} most frequent values)" if rest else "rows")
 
-    words = f", the {len(shown)} most frequent of {count(len(labels))}" if rest else ""
-    label = f"Bars of {name} before, diamonds after{words}."
-    return drawn(f"categories {name}", 52 + BAR_HEIGHT * len(names), label, paint)
+    words = f" of the {len(shown)} most frequent values" if rest else ""
+    label = f"Bars of {shape.name} before, diamonds after{words}, {_alike(shape)}"
+    return drawn(f"categories {shape.name}", 52 + BAR_HEIGHT * len(names), label, paint)
+
+
+def _alike(shape: Histogram) -> str:
+    return f"{percent(shape.distance)} apart."
+
+
+def _ticks(most: int, *, whole: bool) -> MaxNLocator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(most, integer=whole, steps=[1, 2, 2.5, 5, 10])
+
+
+def _date_axis(axes: Axes) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def _count_axis(axes: Axes, unit: str) -> None:
     axes.set_ylabel(unit)
     axes.grid(axis="y")
-    axes.yaxis.get_major_locator().set_params(nbins=4, integer=True)
+    axes.yaxis.set_major_locator(_ticks(4, whole=True))
     axes.yaxis.set_major_formatter(lambda value, _: count(value))
 
 

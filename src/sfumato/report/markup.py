@@ -42,19 +42,19 @@ def joined(parts: Iterable[str]) -> Markup:
 
 
 def plain(text: str) -> Markup:
-    """Return text escaped, with a visible sign for characters that do not print.
+    r"""Return text escaped, with a visible sign for characters that do not print.
 
-    >>> plain("a<b\\x1b")
-    'a&lt;b\ufffd'
+    >>> plain("a<b\x1b")
+    'a&lt;b�'
     """
     return Markup(escape(printable(text)))
 
 
 def printable(text: str) -> str:
-    """Return text whose control and direction-changing characters are replaced by a visible sign.
+    r"""Return text whose control and direction-changing characters are replaced by a visible sign.
 
-    >>> printable("flu\\x00")
-    'flu\ufffd'
+    >>> printable("flu\x00")
+    'flu�'
     """
     return UNPRINTABLE.sub("\ufffd", text)
 
@@ -69,19 +69,19 @@ def bullets(items: Iterable[str], *, class_: str) -> Markup:
 
 
 def grid(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """Return a table whose first column names the rows and whose other columns hold numbers.
+    """Return a table whose first column names the rows and whose others hold numbers; no header, no head row.
 
-    >>> grid("Rows", ["", "in"], [["people", "3"]]).count("<td")
+    >>> grid("Rows", [], [["in", "3"]]).count("<th ")
     1
     """
-    titles = (element("th", title, scope="col") for title in header)
+    titles = [element("th", title, scope="col") for title in header]
     body = (
         element("tr", element("th", row[0], scope="row"), *(element("td", cell) for cell in row[1:])) for row in rows
     )
     table = element(
         "table",
         element("caption", caption),
-        element("thead", element("tr", *titles)),
+        element("thead", element("tr", *titles)) if titles else Markup(),
         element("tbody", *body),
     )
     return element("div", table, class_="scroll")

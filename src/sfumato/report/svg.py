@@ -10,7 +10,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from sfumato.errors import MissingExtraError
@@ -19,20 +19,21 @@ from sfumato.report.markup import Markup, element, joined
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK, SOFT, LINE, BEFORE, BEFORE_FILL, AFTER = (f"#0{number}0f0{number}" for number in range(1, 7))
+INK, SOFT, LINE, BAR, BEFORE, BEFORE_FILL, AFTER = (f"#0{number}0f0{number}" for number in range(1, 8))
 VARIABLES = {
     INK: "var(--ink)",
     SOFT: "var(--soft)",
     LINE: "var(--line)",
+    BAR: "var(--bar)",
     BEFORE: "var(--before)",
     BEFORE_FILL: "var(--before-fill)",
     AFTER: "var(--after)",
 }
-WIDTH = 340
+WIDTH = 312
 NUMBER = re.compile(r"-?\d+\.\d+")
 REFERENCE = re.compile(r"[mp][0-9a-f]{10}")
 WRAPPING = frozenset({"metadata", "style"})
-SETTINGS = {
+SETTINGS: dict[Any, Any] = {  # matplotlib types the keys one by one
     "svg.fonttype": "none",
     "text.parse_math": False,
     "font.size": 11,
@@ -58,7 +59,7 @@ def drawn(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> 
     `name` keeps the picture's inner references apart from those of other pictures on the page.
 
     >>> picture = drawn("line", 80, "A line going up", lambda axes: axes.plot([0, 1], color=AFTER))
-    >>> picture.startswith('<svg viewBox="0 0 340 80" role="img" aria-label="A line going up"')
+    >>> picture.startswith('<svg viewBox="0 0 312 80" role="img" aria-label="A line going up"')
     True
     >>> "var(--after)" in picture, "http" in picture
     (True, False)

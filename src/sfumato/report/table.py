@@ -5,25 +5,28 @@ The parts are those that Hundepool et al. 2012 and El Emam 2013 ask of a documen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
-
-from sfumato.evaluate.utility import histogram
-from sfumato.kinds import Kind
 from sfumato.release import Release
-from sfumato.report import charts
 from sfumato.report.evidence import Evidence
-from sfumato.report.markup import Markup, bullets, element, figure, folded, grid, joined
+from sfumato.report.loss import before_and_after, class_sizes, loss_per_column, rows_and_columns
+from sfumato.report.markup import Markup, element, joined
 from sfumato.report.page import Chapter, Section, collect
-from sfumato.report.risk import risk_section
-from sfumato.report.words import count, listed, percent, promise, units, verdict
-from sfumato.roles import Role
+from sfumato.report.promise import not_promised, promised, public_card
+from sfumato.report.risk import risks_before_and_after
+from sfumato.report.words import count, percent, promise, units
 from sfumato.schema import Schema
 from sfumato.table import Table
 
 TITLE = "Release of a table"
-NOT_PROMISED = "The promise holds only as far as each of these sentences is true. Check them before you publish."
+SECTIONS = {
+    "What is promised": promised,
+    "What is not promised": not_promised,
+    "Rows and columns": rows_and_columns,
+    "Class sizes": class_sizes,
+    "Loss per column": loss_per_column,
+    "Before and after": before_and_after,
+    "Risks": risks_before_and_after,
+    "The public card": public_card,
+}
 
 
 def table_report(table: Table, schema: Schema, release: Release, *, title: str | None = None) -> str:
@@ -36,8 +39,7 @@ def table_report(table: Table, schema: Schema, release: Release, *, title: str |
     >>> "Every combination of age and sex is shared by at least 10 rows." in page
     True
     """
-    heading = TITLE if title is None else title
-    return collect(heading, [table_chapter(table, schema, release, heading=heading)])
+    return collect(title or TITLE, [table_chapter(table, schema, release, heading=title or TITLE)])
 
 
 def table_chapter(table: Table, schema: Schema, release: Release, *, heading: str = TITLE) -> Chapter:
@@ -51,14 +53,28 @@ def table_chapter(table: Table, schema: Schema, release: Release, *, heading: st
     ['What is promised', 'What is not promised', 'Rows and columns']
     """
     evidence = Evidence.of(table, schema, release)
-    sections = [
-        Section("What is promised", _promised(evidence)),
-        Section("What is not promised", _not_promised(evidence)),
-        Section("Rows and columns", _rows(evidence)),
-        Section("Class sizes", _classes(evidence)),
-        Section("Loss per column", _loss(evidence)),
-        Section("Before and after", element("div", *_histograms(evidence), class_="pictures")),
-        Section("Risks before and after", risk_section(evidence)),
-        Section("The public card", _public_card(evidence)),
-    ]
-    return Chapter(heading, _summary(evidence), sections)
+    return Chapter(heading, _summary(evidence), [Section(name, part(evidence)) for name, part in SECTIONS.items()])
+
+
+def _summary(evidence: Evidence) -> Markup:
+    card, before, after = evidence.card, evidence.before, evidence.after
+    promises = " ".join(promise(entry, card, evidence.quasi) for entry in card.released.models)
+    released = f"{count(after.rows)} of {count(before.rows)}" if evidence.withheld else f"All {count(before.rows)}"
+    fate = (
+        f"{released} rows were released. Rows that were alone with their combination: "
+        f"{count(before.uniques)} in the original, {count(after.uniques)} in the release."
+    )
+    return joined([element("p", promises, class_="lead"), element("p", fate), _tiles(evidence)])
+
+
+def _tiles(evidence: Evidence) -> Markup:
+    risks = [percent(risk.prosecutor_max) for risk in (evidence.risk_before, evidence.risk_after)]
+    smallest = evidence.card.released.measures.get("smallest_class", evidence.after.k)
+    tiles = {
+        "Rows released": f"{count(evidence.after.rows)} of {count(evidence.before.rows)}",
+        f"Smallest class, in {units(evidence.card)}": count(smallest),
+        "Highest risk of being found": " → ".join(risks),
+        "Detail lost on average": percent(evidence.utility.gcp),
+    }
+    figures = (element("div", element("dt", name), element("dd", value)) for name, value in tiles.items())
+    return element("dl", *figures, class_="tiles")

@@ -13,16 +13,16 @@ from sfumato.finding import Finding
 
 SENTENCES = {
     "k-anonymity": "Every combination of {quasi} is shared by at least {asked} {units}.",
-    "distinct l-diversity": "Among the {units} that share a combination, {column} has at least {asked} different values.",
+    "distinct l-diversity": "Among the {units} that share {one}, {column} has at least {asked} different values.",
     "entropy l-diversity": (
-        "Among the {units} that share a combination, {column} is as varied as at least {asked} equally frequent values."
+        "Among the {units} that share {one}, {column} is as varied as at least {asked} equally frequent values."
     ),
     "recursive (c, l)-diversity": (
-        "Among the {units} that share a combination, the most frequent value of {column} is less frequent than {c} "
-        "times all values from the {asked}th most frequent on taken together."
+        "Among the {units} that share {one}, the most frequent value of {column} is less frequent than {c} "
+        "times all values from number {asked} on, by frequency, taken together."
     ),
     "t-closeness": (
-        "Among the {units} that share a combination, {column} is spread almost as in the whole table: "
+        "Among the {units} that share {one}, {column} is spread almost as in the whole table: "
         "the distance is at most {asked} on a scale from 0 to 1."
     ),
     "(α, k)-anonymity": (
@@ -30,6 +30,7 @@ SENTENCES = {
         "{asked_percent} of them."
     ),
 }
+SIZE_MODELS = frozenset({"k-anonymity", "(α, k)-anonymity"})
 
 
 def promise(entry: MeasuredModel, card: Card, quasi: Sequence[str]) -> str:
@@ -44,7 +45,9 @@ def promise(entry: MeasuredModel, card: Card, quasi: Sequence[str]) -> str:
     sentence = SENTENCES.get(entry.model)
     if sentence is None:
         return f"The release satisfies {entry.model} with {entry.asked:g}."
+    introduced = any(other.model in SIZE_MODELS for other in card.released.models)
     return sentence.format(
+        one="a combination" if introduced else f"a combination of {listed(quasi)}",
         quasi=listed(quasi),
         column=entry.column,
         asked=f"{entry.asked:g}",
@@ -86,12 +89,24 @@ def listed(names: Sequence[str]) -> str:
 
 
 def count(value: float) -> str:
-    """Return a count with its thousands apart.
+    """Return a count with its thousands apart, to one decimal at most.
 
     >>> count(12345.0), count(2.5)
     ('12,345', '2.5')
     """
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def brief(value: float, farthest: float) -> str:
+    """Return a number short enough for an axis that goes as far as `farthest`.
+
+    >>> brief(20000.0, 80000.0), brief(0.25, 1.0), brief(50000.0, 100000.0), brief(-3e9, 4e9), brief(0.0, 4e9)
+    ('20000', '0.25', '50k', '-3G', '0')
+    """
+    for scale, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value and farthest >= max(scale, 1e5):
+            return f"{value / scale:g}{letter}"
+    return f"{value:g}"
 
 
 def percent(share: float) -> str:
@@ -104,4 +119,4 @@ def percent(share: float) -> str:
         return "<0.1%"
     if 0.9995 < share < 1:
         return ">99.9%"
-    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+    return f"{100 * share:.0f}%" if share in {0, 1} else f"{100 * share:.1f}%"

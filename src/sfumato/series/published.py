@@ -40,7 +40,7 @@ class Published:
         columns = [_coded(column_text(frame, name)) for name in quasi]
         values, value = _coded(column_text(frame, sensitive))
         numbering = distinct([codes for _, codes in columns], [len(texts) for texts, _ in columns])
-        examples = numbering.examples()
+        examples = numbering.examples
         pairs = numbering.ids * len(values) + value
         return cls(
             texts=tuple(texts for texts, _ in columns),

@@ -2,7 +2,10 @@
 
 from sfumato.tabular.anatomy import Anatomy
 from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.datafly import Datafly
+from sfumato.tabular.incognito import Incognito
 from sfumato.tabular.mondrian import Mondrian
+from sfumato.tabular.optimal import Optimal
 from sfumato.tabular.republication import republish
 
-__all__ = ["Anatomy", "Anonymizer", "Mondrian", "republish"]
+__all__ = ["Anatomy", "Anonymizer", "Datafly", "Incognito", "Mondrian", "Optimal", "republish"]

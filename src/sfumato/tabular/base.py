@@ -7,10 +7,13 @@ there is no fit/transform (see Ciriani et al. 2007 on what k-anonymous tables pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -30,16 +33,28 @@ from sfumato.tabular.card import make_card
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
 
+LEFT_OUT = "rows that no class could hold were left out of the release"
 Classes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Classes of points: which distinct row each row is, the class of each distinct row, and their number."""
+    """Classes of points: which distinct row each row is, the class of each distinct row, and their number.
+
+    Class -1 is left out of the release. An algorithm that chose labels itself gives them in `coarse`,
+    and in `measures` what it has to say about the released rows; without, ranges are tight.
+    """
 
     points: Numbering
     classes: Classes
     count: int
+    coarse: Mapping[str, list[Coarse]] | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some rows are not released."""
+        return bool((self.classes < 0).any())
 
     @property
     def rows(self) -> Classes:
@@ -74,24 +89,34 @@ class Anonymizer(Validated, ABC):
         """
         source = SecureSource() if rng is None else rng
         problem = Problem.of(table, schema, list(models))
-        return self.publish(problem, self.partition(problem), source)
+        with ThreadPoolExecutor(1) as other_core:
+            drawn = None if self.keep_order else other_core.submit(permutation, table.rows, source)
+            return self._released(problem, self.partition(problem), source, None if drawn is None else drawn.result)
 
     def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
         """Return the release of finished classes, once every model holds on what is released."""
-        table = problem.table
-        coarse = self._recode(problem, partition)
+        drawn = None if self.keep_order else partial(permutation, problem.table.rows, source)
+        return self._released(problem, partition, source, drawn)
+
+    def _released(
+        self, problem: Problem, partition: Partition, source: Source, drawn: Callable[[], Classes] | None
+    ) -> Release:
+        coarse = self._recode(problem, partition) if partition.coarse is None else partition.coarse
         row_class = partition.rows
-        groups = self._checked(problem, [column for columns in coarse.values() for column in columns], row_class)
-        order = None if self.keep_order else permutation(table.rows, source)
-        frame = _write_rows(problem, coarse, row_class, order)
-        return Release(Table(frame, table.backend, table.delimiter), self._card(problem, groups, frame, source))
+        kept = row_class >= 0 if partition.leaves_out else None
+        released = problem if kept is None else problem.only(kept)
+        row_class = row_class if kept is None else row_class[kept]
+        groups = self._checked(released, [column for columns in coarse.values() for column in columns], row_class)
+        frame = _write_rows(released, coarse, row_class, None if drawn is None else _order_of(kept, drawn()))
+        card = _with_suppression(self._card(released, groups, frame, source), partition)
+        return Release(Table(frame, problem.table.backend, problem.table.delimiter), card)
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
 
     def _recode(self, problem: Problem, partition: Partition) -> dict[str, list[Coarse]]:
-        examples = partition.points.examples()
+        examples = partition.points.examples
         return {
             column.name: recode(column, column.codes[examples], partition.classes, partition.count, self.ranges)
             for column in problem.quasi
@@ -132,8 +157,20 @@ this is a defect of the algorithm, please report it
     return groups
 
 
+def _order_of(kept: npt.NDArray[np.bool_] | None, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the order of the kept rows among themselves, each by its place in the release."""
+    return order if kept is None else (np.cumsum(kept) - 1)[order[kept[order]]]
+
+
+def _with_suppression(card: Card, partition: Partition) -> Card:
+    """Return the card with the algorithm's own measures, and a warning where rows were left out."""
+    released = msgspec.structs.replace(card.released, measures={**card.released.measures, **partition.measures})
+    warnings = [*card.warnings, LEFT_OUT] if partition.leaves_out else card.warnings
+    return msgspec.structs.replace(card, released=released, warnings=warnings)
+
+
 def _write_rows(
-    problem: Problem, coarse: dict[str, list[Coarse]], row_class: Classes, order: npt.NDArray[np.int64] | None
+    problem: Problem, coarse: Mapping[str, list[Coarse]], row_class: Classes, order: npt.NDArray[np.int64] | None
 ) -> pl.DataFrame:
     """Return the released rows in their final order, columns in the order they came in."""
     shown = row_class if order is None else row_class[order]

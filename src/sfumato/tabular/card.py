@@ -67,7 +67,7 @@ def make_card(
 
 
 def _column(problem: Problem, name: str) -> ReleasedColumn:
-    columns = problem.schema.columns
+    columns = {column: entry for column, entry in problem.schema.columns.items() if entry.role is not Role.IDENTIFIER}
     owner = name if name in columns else name.rpartition("_")[0]
     kind = columns[owner].kind
     return ReleasedColumn(name=name, role=str(columns[owner].role), type=None if kind is None else str(kind))

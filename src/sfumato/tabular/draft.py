@@ -45,7 +45,7 @@ class Draft:
         shown = distinct([column.index for column in columns], [len(column.values) for column in columns])
         renumbered = np.full(len(classes), -1, dtype=np.int64)
         renumbered[kept] = shown.ids[numbers]
-        examples = shown.examples()
+        examples = shown.examples
         texts = tuple(tuple("" if text is None else str(text) for text in column.values) for column in columns)
         return cls(problem, renumbered, texts, np.stack([column.index[examples] for column in columns], axis=1))
 

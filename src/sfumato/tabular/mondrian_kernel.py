@@ -1,221 +1,176 @@
 """The cuts of Mondrian, compiled: points are moved physically, so every pass reads memory in order.
 
-LeFevre, DeWitt & Ramakrishnan 2006. A cut falls only between values whose common ancestor is the
-node being cut, so columns with a hierarchy are cut along its branches; without one, anywhere.
+LeFevre, DeWitt & Ramakrishnan 2006. Several columns share one 64-bit word, so that a move touches little memory;
+working memory lies in few plain arrays, since most classes are tiny and every array handed around costs time.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.kernel import inlined, kernel
 from sfumato.models.criteria import Criteria
-from sfumato.models.criteria_kernel import criterion_holds
+from sfumato.tabular.class_test_kernel import NUMBER, WEIGHT, Members, class_holds
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 ATTEMPTS = 16  # how finely a column is searched when the balanced cut breaks a model beyond k
 EVERYTHING = np.iinfo(np.int64).max
-
-
-class Points(NamedTuple):
-    """Distinct rows: codes by column, how many rows each stands for, sensitive codes, persons."""
-
-    codes: Int32s
-    weights: Int64s
-    sensitive: Int32s
-    person: Int64s
-    pairs: Int64s
-
-
-class Domain(NamedTuple):
-    """Every column's scale: positions and shared tree levels of its codes, one column after another."""
-
-    positions: Floats
-    shared: Int32s
-    start: Int64s
-    branching: npt.NDArray[np.bool_]
-
-
-class Space(NamedTuple):
-    """Working memory, allocated once."""
-
-    low: Int32s
-    high: Int32s
-    ranked: Int64s
-    values: Int32s
-    masses: Int64s
-    buckets: Int64s
-    right: npt.NDArray[np.bool_]
-    spare: Int64s
-    counts: Int64s
-    flow: Floats
-    seen: Int64s
-    stamp: Int64s
-    tried: Int32s
+# What is known of each column: its word, place and mask in the word, where its scale starts, whether it has a
+# hierarchy; then, for the class at hand, its lowest and highest code; last, the columns in order of width.
+WORD, SHIFT, MASK, START, TREE, LOW, HIGH, RANKED, FACTS = range(9)
+# The rows of scratch memory: distinct codes and their weights, counters, marks, and entries on the move.
+CODES, MASSES, BUCKETS, RIGHT, SPARE, ROWS = range(6)
 
 
 @kernel
-def mondrian(points: Points, domain: Domain, criteria: Criteria, least: int, relaxed: bool) -> tuple[Int64s, int]:
-    """Return the class of every point and the number of classes."""
-    moved = Points(points.codes.copy(), points.weights.copy(), points.sensitive, points.person, points.pairs)
-    size = len(moved.weights)
-    origin = np.arange(size)
-    space = allocate(moved, domain, criteria)
-    pending = np.empty((moved.weights.sum() // least + 2, 2), dtype=np.int64)
-    pending[0] = 0, size
+def mondrian(
+    words: Int64s,
+    tags: Int64s,
+    positions: Floats,
+    shared: Int32s,
+    columns: Int64s,
+    members: Members,
+    criteria: Criteria,
+    least: int,
+    relaxed: bool,
+) -> tuple[Int64s, int]:
+    """Return the class of every point and the number of classes; `words` and `tags` are left in class order."""
+    size = words.shape[1]
+    widest = 1
+    for column in range(len(columns)):
+        widest = max(widest, columns[column, MASK] + 1)
+    scratch = np.empty((ROWS, max(size, widest)), dtype=np.int64)
+    widths = np.empty(len(columns))
+    tried = np.empty((len(columns), ATTEMPTS), dtype=np.int64)
+    plain = len(criteria.kind) == 0 and len(members.person) == 0
+    pending = np.empty((weight(tags, 0, size) // least + 2, 2), dtype=np.int64)
+    pending[0, 0], pending[0, 1] = 0, size
     waiting, count = 1, 0
     labels = np.empty(size, dtype=np.int64)
     while waiting > 0:
         waiting -= 1
-        start, end = pending[waiting]
-        middle = cut(moved, origin, domain, criteria, space, start, end, least, relaxed)
+        start, end = pending[waiting, 0], pending[waiting, 1]
+        middle = -1
+        total = weight(tags, start, end)
+        if total >= 2 * least:
+            candidates = rank_columns(words, positions, columns, widths, start, end)
+            if not plain:
+                tried[:] = -1
+            for attempt in range(1 if plain else ATTEMPTS - 1):
+                target = total * (ATTEMPTS // 2 + step(attempt)) / ATTEMPTS
+                for rank in range(candidates):
+                    column = columns[rank, RANKED]
+                    found = profile(words, tags, columns, scratch, column, start, end)
+                    place, quota = choose(shared, columns, scratch, column, found, total, target, least, relaxed)
+                    if place < 0 or (not plain and known(tried, column, attempt, scratch[CODES, place], quota)):
+                        continue
+                    middle = divide(words, tags, columns, scratch, column, start, end, scratch[CODES, place], quota)
+                    if plain or (
+                        class_holds(tags, members, criteria, start, middle, least)
+                        and class_holds(tags, members, criteria, middle, end, least)
+                    ):
+                        break
+                    middle = -1
+                if middle >= 0:
+                    break
         if middle < 0:
             for place in range(start, end):
-                labels[origin[place]] = count
+                labels[tags[place] & NUMBER] = count
             count += 1
         else:
-            pending[waiting] = start, middle
-            pending[waiting + 1] = middle, end
+            pending[waiting, 1] = middle
+            pending[waiting + 1, 0], pending[waiting + 1, 1] = middle, end
             waiting += 2
     return labels, count
 
 
-@kernel
-def allocate(points: Points, domain: Domain, criteria: Criteria) -> Space:
-    """Return working memory for the largest class there can be: the whole table."""
-    columns, size = points.codes.shape
-    widest = 1
-    for column in range(columns):
-        widest = max(widest, domain.start[column + 1] - domain.start[column])
-    values = 1
-    for column in range(len(criteria.reference_start) - 1):
-        values = max(values, criteria.reference_start[column + 1] - criteria.reference_start[column])
-    stamps = 0
-    if len(points.person):
-        stamps = max(points.person.max(), points.pairs.max() if points.pairs.size else 0) + 1
-    return Space(
-        np.empty(columns, dtype=np.int32),
-        np.empty(columns, dtype=np.int32),
-        np.empty(columns, dtype=np.int64),
-        np.empty(min(widest, size), dtype=np.int32),
-        np.empty(min(widest, size), dtype=np.int64),
-        np.zeros(widest, dtype=np.int64),
-        np.empty(size, dtype=np.bool_),
-        np.empty(size, dtype=np.int64),
-        np.zeros(values, dtype=np.int64),
-        np.zeros(values + 1, dtype=np.float64),
-        np.full(stamps + 1, -1, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.empty((columns, ATTEMPTS), dtype=np.int32),
-    )
+@inlined
+def weight(tags: Int64s, start: int, end: int) -> int:
+    """Return the rows that points start…end-1 stand for."""
+    total = 0
+    for place in range(start, end):
+        total += tags[place] >> WEIGHT
+    return total
 
 
-@kernel
-def cut(
-    points: Points,
-    origin: Int64s,
-    domain: Domain,
-    criteria: Criteria,
-    space: Space,
-    start: int,
-    end: int,
-    least: int,
-    relaxed: bool,
-) -> int:
-    """Cut points start…end-1 in two and return where the second part begins, or -1 if no cut is allowable."""
-    total = points.weights[start:end].sum()
-    if total < 2 * least:
-        return -1
-    candidates = rank_columns(points.codes, domain, space, start, end)
-    plain = len(criteria.kind) == 0 and len(points.person) == 0
-    space.tried[:] = -1
-    for attempt in range(1 if plain else ATTEMPTS - 1):
-        step = (attempt + 1) // 2 if attempt % 2 else -(attempt // 2)
-        target = total * (ATTEMPTS // 2 + step) / ATTEMPTS
-        for place in range(candidates):
-            column = space.ranked[place]
-            count = profile(points, space, column, start, end)
-            chosen, quota = choose(domain, space, column, count, total, target, least, relaxed)
-            if chosen < 0 or known(space, column, attempt, space.values[chosen], quota):
-                continue
-            middle = divide(points, origin, space, column, start, end, space.values[chosen], quota)
-            if plain or (
-                holds(points, origin, criteria, space, start, middle, least)
-                and holds(points, origin, criteria, space, middle, end, least)
-            ):
-                return middle
-    return -1
+@inlined
+def step(attempt: int) -> int:
+    """Return 0, 1, -1, 2, -2 … : how far from the middle an attempt looks, in sixteenths."""
+    return (attempt + 1) // 2 if attempt % 2 else -(attempt // 2)
 
 
-@kernel
-def known(space: Space, column: int, attempt: int, value: int, quota: int) -> bool:
+@inlined
+def known(tried: Int64s, column: int, attempt: int, value: int, quota: int) -> bool:
     """Return whether this very cut of this column was tried in an earlier attempt, and note it."""
-    space.tried[column, attempt] = value
-    if quota != EVERYTHING:
-        return False
+    tried[column, attempt] = value
+    found = False
     for earlier in range(attempt):
-        if space.tried[column, earlier] == value:
-            return True
-    return False
+        found |= tried[column, earlier] == value
+    return found and quota == EVERYTHING
 
 
-@kernel
-def rank_columns(codes: Int32s, domain: Domain, space: Space, start: int, end: int) -> int:
+@inlined
+def rank_columns(words: Int64s, positions: Floats, columns: Int64s, widths: Floats, start: int, end: int) -> int:
     """Order the columns that still vary by normalised width, widest first; return how many there are."""
     count = 0
-    widths = np.empty(len(codes))
-    for column in range(len(codes)):
-        low = high = codes[column, start]
+    for column in range(len(columns)):
+        word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
+        low = high = (words[word, start] >> shift) & mask
         for place in range(start + 1, end):
-            value = codes[column, place]
+            value = (words[word, place] >> shift) & mask
             low = min(low, value)
             high = max(high, value)
-        space.low[column], space.high[column] = low, high
-        offset = domain.start[column]
-        widths[column] = domain.positions[offset + high] - domain.positions[offset + low]
+        columns[column, LOW], columns[column, HIGH] = low, high
+        widths[column] = positions[columns[column, START] + high] - positions[columns[column, START] + low]
         if high > low:
-            place = count
-            while place > 0 and widths[space.ranked[place - 1]] < widths[column]:
-                space.ranked[place] = space.ranked[place - 1]
-                place -= 1
-            space.ranked[place] = column
+            rank = count
+            while rank > 0 and widths[columns[rank - 1, RANKED]] < widths[column]:
+                columns[rank, RANKED] = columns[rank - 1, RANKED]
+                rank -= 1
+            columns[rank, RANKED] = column
             count += 1
     return count
 
 
-@kernel
-def profile(points: Points, space: Space, column: int, start: int, end: int) -> int:
-    """Fill `values` and `masses` with the column's distinct codes, ascending, and their weights."""
-    low, high = space.low[column], space.high[column]
-    codes = points.codes[column]
+@inlined
+def profile(words: Int64s, tags: Int64s, columns: Int64s, scratch: Int64s, column: int, start: int, end: int) -> int:
+    """Fill scratch with the column's distinct codes, ascending, and their weights; return how many there are."""
+    low, span = columns[column, LOW], columns[column, HIGH] - columns[column, LOW] + 1
+    word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
     count = 0
-    if high - low < 4 * (end - start) + 16:
-        buckets = space.buckets[: high - low + 1]
-        buckets[:] = 0
+    if span <= 4 * (end - start) + 16:
+        for bucket in range(span):
+            scratch[BUCKETS, bucket] = 0
         for place in range(start, end):
-            buckets[codes[place] - low] += points.weights[place]
-        for bucket in range(len(buckets)):
-            if buckets[bucket] > 0:
-                space.values[count], space.masses[count] = bucket + low, buckets[bucket]
-                count += 1
-        return count
-    for place in np.argsort(codes[start:end]) + start:
-        if count == 0 or space.values[count - 1] != codes[place]:
-            space.values[count], space.masses[count] = codes[place], 0
-            count += 1
-        space.masses[count - 1] += points.weights[place]
+            scratch[BUCKETS, ((words[word, place] >> shift) & mask) - low] += tags[place] >> WEIGHT
+        for bucket in range(span):
+            scratch[CODES, count], scratch[MASSES, count] = bucket + low, scratch[BUCKETS, bucket]
+            count += scratch[BUCKETS, bucket] > 0
+    else:
+        count = profile_sparse((words[word, start:end] >> shift) & mask, tags[start:end], scratch)
     return count
 
 
 @kernel
+def profile_sparse(codes: Int64s, tags: Int64s, scratch: Int64s) -> int:
+    """Do what `profile` does where few points are spread over many codes: sort them."""
+    count = 0
+    for place in np.argsort(codes):
+        if count == 0 or scratch[CODES, count - 1] != codes[place]:
+            scratch[CODES, count], scratch[MASSES, count] = codes[place], 0
+            count += 1
+        scratch[MASSES, count - 1] += tags[place] >> WEIGHT
+    return count
+
+
+@inlined
 def choose(
-    domain: Domain,
-    space: Space,
+    shared: Int32s,
+    columns: Int64s,
+    scratch: Int64s,
     column: int,
     count: int,
     total: int,
@@ -223,34 +178,39 @@ def choose(
     least: int,
     relaxed: bool,
 ) -> tuple[int, int]:
-    """Return the place of the last left value of the cut nearest to `target`, and how much of it goes left.
+    """Return the place of the last left code of the cut nearest to `target`, and how much of it goes left.
 
-    The place is -1 when no cut is allowable.
+    The place is -1 when no cut is allowable. A column with a hierarchy is cut between the children of the node
+    at hand only: where neighbouring codes share as many levels as all codes of the class do.
     """
-    if relaxed and not domain.branching[column]:
-        return choose_relaxed(space, count, total, int(np.floor(target)), least)
-    offset = domain.start[column]
-    depth = shared_levels(domain.shared, offset + space.values[0], offset + space.values[count - 1])
-    best, nearest, running = -1, np.inf, 0
-    for place in range(count - 1):
-        running += space.masses[place]
-        if running < least or total - running < least or abs(running - target) >= nearest:
-            continue
-        if shared_levels(domain.shared, offset + space.values[place], offset + space.values[place + 1]) == depth:
-            best, nearest = place, abs(running - target)
-    return best, EVERYTHING
+    tree, offset = columns[column, TREE], columns[column, START]
+    best, quota = -1, EVERYTHING
+    if relaxed and not tree:
+        best, quota = choose_relaxed(scratch, count, total, int(np.floor(target)), least)
+    else:
+        depth = 0
+        if tree:
+            depth = shared_levels(shared, offset + scratch[CODES, 0], offset + scratch[CODES, count - 1])
+        nearest, running = np.inf, 0
+        for place in range(count - 1):
+            running += scratch[MASSES, place]
+            allowable = running >= least and total - running >= least and abs(running - target) < nearest
+            if allowable and tree:
+                left, right = scratch[CODES, place], scratch[CODES, place + 1]
+                allowable = shared_levels(shared, offset + left, offset + right) == depth
+            if allowable:
+                best, nearest = place, abs(running - target)
+    return best, quota
 
 
 @kernel
-def choose_relaxed(space: Space, count: int, total: int, target: int, least: int) -> tuple[int, int]:
-    """Return the value at which exactly `target` rows lie to the left, and how many of its own rows do."""
-    if target < least or total - target < least:
-        return -1, EVERYTHING
+def choose_relaxed(scratch: Int64s, count: int, total: int, target: int, least: int) -> tuple[int, int]:
+    """Return the code at which exactly `target` rows lie to the left, and how many of its own rows do."""
     running = 0
     for place in range(count):
-        if running + space.masses[place] >= target:
+        if running + scratch[MASSES, place] >= target >= least and total - target >= least:
             return place, target - running
-        running += space.masses[place]
+        running += scratch[MASSES, place]
     return -1, EVERYTHING
 
 
@@ -263,80 +223,42 @@ def shared_levels(shared: Int32s, first: int, last: int) -> int:
     return int(least)
 
 
-@kernel
+@inlined
 def divide(
-    points: Points, origin: Int64s, space: Space, column: int, start: int, end: int, value: int, quota: int
+    words: Int64s,
+    tags: Int64s,
+    columns: Int64s,
+    scratch: Int64s,
+    column: int,
+    start: int,
+    end: int,
+    value: int,
+    quota: int,
 ) -> int:
     """Move points up to `value` to the left, of those at `value` only as many as `quota` allows."""
-    codes = points.codes[column]
+    word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
     for place in range(start, end):
-        right = codes[place] > value
-        if codes[place] == value:
-            right = quota <= 0
-            quota -= points.weights[place]
-        space.right[place] = right
-    for other in range(len(points.codes)):
-        part(points.codes[other], space, start, end)
-    part(points.weights, space, start, end)
-    return int(part(origin, space, start, end))
-
-
-@kernel
-def part(array: Int32s | Int64s, space: Space, start: int, end: int) -> int:
-    """Bring the entries marked `right` behind the others, order kept; return where they begin."""
-    left, held = start, 0
-    for place in range(start, end):
-        if space.right[place]:
-            space.spare[held] = array[place]
-            held += 1
-        else:
-            array[left] = array[place]
-            left += 1
-    for place in range(held):
-        array[left + place] = space.spare[place]
-    return left
-
-
-@kernel
-def holds(points: Points, origin: Int64s, criteria: Criteria, space: Space, start: int, end: int, least: int) -> bool:
-    """Return whether points start…end-1 may be a class: enough units, and every criterion satisfied."""
-    units = points.weights[start:end].sum()
-    if len(points.person):
-        units = 0
-        space.stamp[0] += 1
+        scratch[RIGHT, place - start] = ((words[word, place] >> shift) & mask) > value
+    if quota != EVERYTHING:
         for place in range(start, end):
-            units += first_time(space, points.person[origin[place]])
-    if units < least:
-        return False
-    for index in range(len(criteria.kind)):
-        column = criteria.column[index]
-        counts = space.counts[: criteria.reference_start[column + 1] - criteria.reference_start[column]]
-        count_values(points, origin, space, column, start, end, counts)
-        if not criterion_holds(criteria, index, counts, units, space.flow):
-            return False
-    return True
-
-
-@kernel
-def count_values(
-    points: Points, origin: Int64s, space: Space, column: int, start: int, end: int, counts: Int64s
-) -> None:
-    """Fill `counts` with the rows, or the persons, that have each sensitive value."""
-    counts[:] = 0
-    space.stamp[0] += 1
-    for place in range(start, end):
-        point = origin[place]
-        value = points.sensitive[column, point]
-        if len(points.person):
-            counts[value] += first_time(space, points.pairs[column, point])
-        else:
-            counts[value] += points.weights[place]
-
-
-@kernel
-def first_time(space: Space, number: int) -> int:
-    """Return 1 when `number` is met for the first time under the present stamp, otherwise 0."""
-    if space.seen[number] == space.stamp[0]:
-        return 0
-    space.seen[number] = space.stamp[0]
-    return 1
+            if ((words[word, place] >> shift) & mask) == value:
+                scratch[RIGHT, place - start] = quota <= 0
+                quota -= tags[place] >> WEIGHT
+    middle = start
+    for row in range(len(words) + 1):
+        middle, held = start, 0
+        for place in range(start, end):  # both places are written, one advances: no branch to mispredict
+            entry = tags[place] if row == len(words) else words[row, place]
+            scratch[SPARE, held] = entry
+            if row == len(words):
+                tags[middle] = entry
+            else:
+                words[row, middle] = entry
+            held += scratch[RIGHT, place - start]
+            middle += 1 - scratch[RIGHT, place - start]
+        for place in range(held):
+            if row == len(words):
+                tags[middle + place] = scratch[SPARE, place]
+            else:
+                words[row, middle + place] = scratch[SPARE, place]
+    return middle

@@ -15,7 +15,8 @@ import polars as pl
 
 from sfumato.coding import Column, code, observed
 from sfumato.distinct import Numbering, distinct
-from sfumato.errors import ParameterError, SchemaError, UnsatisfiableError
+from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
+from sfumato.kinds import is_missing
 from sfumato.models.base import Model
 from sfumato.models.criteria import Criteria, flatten
 from sfumato.models.groups import Groups
@@ -40,6 +41,8 @@ class Problem:
         """Return the coded problem, or say in one sentence why there is none."""
         if not models:
             raise ParameterError("no model was asked for; give at least one, for example KAnonymity(10)")
+        if table.rows == 0:
+            raise InputError("the table has no rows; there is nothing to release")
         settled = schema.settled(table)
         if not settled.names(Role.QUASI):
             raise SchemaError("no column has the role quasi; name the columns an attacker may know")
@@ -52,7 +55,7 @@ class Problem:
         sensitive = {name: observed(code(table.column(name), settled.columns[name])) for name in sorted(wanted)}
         person = None
         if settled.person is not None:
-            person = _persons(table.column(settled.person))
+            person = _persons(table.column(settled.person), settled.columns[settled.person].missing)
         problem = cls(table, settled, models, quasi, sensitive, person)
         problem._refuse_impossible()
         return problem
@@ -122,9 +125,10 @@ def _rounded(value: float, *, up: bool) -> str:
     return f"{scaled / 1e4:g}"
 
 
-def _persons(series: pl.Series) -> npt.NDArray[np.int64]:
-    if series.null_count():
-        row = int(series.is_null().arg_max() or 0)
+def _persons(series: pl.Series, marks: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    missing = is_missing(series, marks)
+    if missing.any():
+        row = int(missing.arg_max() or 0)
         raise SchemaError(f"column '{series.name}' row {row + 1}: a person's id is missing; fill it in or drop the row")
     return (
         series.cast(pl.String)

@@ -30,7 +30,8 @@ class Coarse:
 
     def rows(self, classes: Index) -> pl.Series:
         """The column row by row, given each row's class."""
-        return self.values.gather(self.index[classes]).alias(self.name)
+        places = self.index.astype(np.uint32)[classes]
+        return self.values.gather(pl.Series(places)).alias(self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +66,13 @@ def recode(column: Column, codes: Codes, classes: Index, count: int, ranges: str
     extent = Extent.of(column, codes, classes, count)
     hierarchy = column.attribute.hierarchy
     if hierarchy is None and column.kind.numeric and ranges == "columns":
-        return _limits(column, extent)
+        return limits(column, extent)
     if hierarchy is None and column.kind is Kind.CATEGORY:
         return [_sets(column, codes, classes, count)]
     keys = (extent.low.astype(np.int64) * (column.size + 1) + extent.high) * 2 + extent.missing
     _, first, index = np.unique(keys, return_index=True, return_inverse=True)
     texts = [_text(column, int(extent.low[i]), int(extent.high[i]), missing=bool(extent.missing[i])) for i in first]
-    return [_coarse(column.name, texts, index)]
+    return [written(column.name, texts, index)]
 
 
 def _text(column: Column, low: int, high: int, *, missing: bool) -> str | None:
@@ -88,7 +89,16 @@ def _text(column: Column, low: int, high: int, *, missing: bool) -> str | None:
     return f"[{column.text(low)}{joint}{column.text(high)}]{'?' if missing else ''}"
 
 
-def _limits(column: Column, extent: Extent) -> list[Coarse]:
+def limits(column: Column, extent: Extent) -> list[Coarse]:
+    """Return the lowest and the highest value of each class as two columns, and a third where values are missing.
+
+    >>> from sfumato.attribute import Attribute
+    >>> from sfumato.coding import code
+    >>> from sfumato.roles import Role
+    >>> age = code(pl.Series("age", [31, 35]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> [column.name for column in limits(age, Extent.of(age, age.codes, np.array([0, 0]), 1))]
+    ['age_min', 'age_max']
+    """
     empty = extent.low > extent.high
     columns = []
     for end, codes in (("min", extent.low), ("max", extent.high)):
@@ -96,7 +106,7 @@ def _limits(column: Column, extent: Extent) -> list[Coarse]:
         shown = [column.value(int(code)) for code in distinct]
         if empty.any():
             shown, index = [*shown, None], np.where(empty, len(shown), index)
-        columns.append(_coarse(f"{column.name}_{end}", shown, index))
+        columns.append(written(f"{column.name}_{end}", shown, index))
     if column.has_missing:
         columns.append(Coarse(f"{column.name}_missing", pl.Series([False, True]), extent.missing.astype(np.int64)))
     return columns
@@ -115,13 +125,14 @@ def _sets(column: Column, codes: Codes, classes: Index, count: int) -> Coarse:
         if place == len(texts):
             texts.append(_set_text(column, part))
         index[number] = place
-    return _coarse(column.name, texts, index)
+    return written(column.name, texts, index)
 
 
 def _set_text(column: Column, members: Index) -> str | None:
     words = [column.text(int(code)) for code in members]
     if len(words) == 1:
-        return words[0] or None
+        missing = column.has_missing and members[0] == 0
+        return (words[0] or None) if missing else words[0]
     return "{" + ", ".join(_quoted(word) for word in words) + "}"
 
 
@@ -132,8 +143,12 @@ def _quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
-def _coarse(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:
-    """Return a column whose distinct values really are distinct: equal texts become one."""
+def written(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:
+    """Return a column whose distinct values really are distinct: equal texts become one.
+
+    >>> written("sex", ["*", "F", "*"], np.array([0, 1, 2])).index.tolist()
+    [0, 1, 0]
+    """
     unique = list(dict.fromkeys(values))
     places = {value: place for place, value in enumerate(unique)}
     renumber = np.array([places[value] for value in values], dtype=np.int64)

@@ -64,17 +64,17 @@ Got 'bgp' instead.
         """Return a release that is safe beside the earlier ones, and the signatures to record with it."""
         if self.layer == "bpg":
             draft = repaired(Draft.of(problem, self.anonymizer.partition(problem).rows), series, whole=False)
-            return self._finished(draft, series, source, rows=problem.table.rows), {}
+            release = self._finished(draft, series, source)
+            return _counted(release, rows_suppressed=problem.table.rows - release.table.rows), {}
         known = past.signatures()
         rows = Counterfeited.of(problem, known, max(series.least.values()))
         draft = repaired(Draft.of(rows.problem, rows.groups), series, whole=True)
-        release = self._finished(draft, series, source, rows=rows.problem.table.rows)
-        measures = {**release.card.released.measures, "counterfeit_rows": rows.count(draft)}
-        released = msgspec.structs.replace(release.card.released, measures=measures)
-        release = replace(release, card=msgspec.structs.replace(release.card, released=released))
+        release, counterfeits = self._finished(draft, series, source), rows.count(draft)
+        suppressed = problem.table.rows - (release.table.rows - counterfeits)
+        release = _counted(release, counterfeit_rows=counterfeits, rows_suppressed=suppressed)
         return release, {**known, **rows.kept_signatures(draft)}
 
-    def _finished(self, draft: Draft, series: Series, source: Source, *, rows: int) -> Release:
+    def _finished(self, draft: Draft, series: Series, source: Source) -> Release:
         """Return the release of a repaired draft, once the attacks on the finished table found nobody."""
         if draft.count == 0:
             raise UnsatisfiableError(
@@ -84,10 +84,7 @@ Got 'bgp' instead.
         searches = {name: series.attacked(name, release.table.frame) for name in series.least}
         if any(search.exposures for search in searches.values()):
             raise BrokenPromiseError("the release was withheld: beside earlier ones it exposes somebody; report it")
-        card = self._card(release.card, searches, series.releases + 1)
-        warnings = [LEFT_OUT] if release.table.rows < rows else []
-        warnings += [] if all(search.complete for search in searches.values()) else [INCOMPLETE]
-        return replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, *warnings]))
+        return replace(release, card=self._card(release.card, searches, series.releases + 1))
 
     def _card(self, card: Card, searches: Mapping[str, Search], releases: int) -> Card:
         parameters = {**card.guarantee.parameters, "series": self.layer, "releases": releases}
@@ -110,6 +107,10 @@ Got 'bgp' instead.
             guarantee=msgspec.structs.replace(card.guarantee, model=model, parameters=parameters),
             assumptions=[*(text for text in card.assumptions if text != ONLY_RELEASE), IN_SERIES],
             audits=[*card.audits, *audits],
+            warnings=[
+                *card.warnings,
+                *([INCOMPLETE] if any(not found.complete for found in searches.values()) else []),
+            ],
         )
 
 
@@ -149,6 +150,15 @@ def republish(
         release, signatures = request.publish(problem, past, series, SecureSource() if rng is None else rng)
         past.record(release, layer, (quasi, sensitive), signatures)
     return release
+
+
+def _counted(release: Release, *, rows_suppressed: int, **counts: int) -> Release:
+    """Return the release with its counts on the card, and a warning where rows were left out."""
+    card = release.card
+    measures = {**card.released.measures, "rows_suppressed": rows_suppressed, **counts}
+    warnings = [*card.warnings, LEFT_OUT] if rows_suppressed else card.warnings
+    released = msgspec.structs.replace(card.released, measures=measures)
+    return replace(release, card=msgspec.structs.replace(card, released=released, warnings=warnings))
 
 
 def least(models: Sequence[Model], column: str) -> int:

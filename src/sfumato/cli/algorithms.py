@@ -1,0 +1,59 @@
+"""Which algorithm finds the classes, and the options that each of them takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from sfumato.cli.options import Flag
+from sfumato.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sfumato.tabular import Anonymizer
+
+CLASSES = {
+    "mondrian": "Mondrian",
+    "datafly": "Datafly",
+    "incognito": "Incognito",
+    "optimal": "Optimal",
+}
+Algorithm = Literal["mondrian", "datafly", "incognito", "optimal"]
+
+
+@Parameter(name="*", group="Algorithm")
+@dataclass(frozen=True, kw_only=True)
+class AlgorithmOptions:
+    """How classes are found and written.
+
+    Attributes:
+        algorithm: How classes are found.
+        relaxed: Let equal values fall on both sides of a cut (mondrian).
+        suppress: Share of the rows that may be suppressed (datafly, optimal).
+        metric: What the chosen generalisation has least of (incognito, optimal). [default: ncp]
+        local: Give suppressed rows wider labels of their own where that holds them (datafly, optimal).
+        ranges: Write numeric ranges as text, or as two columns x_min and x_max. [default: text]
+        keep_order: Leave rows in their order, which the card reports as a risk.
+    """
+
+    algorithm: Algorithm = "mondrian"
+    relaxed: Flag = False
+    suppress: float | None = None
+    metric: Annotated[Literal["ncp", "discernibility", "height"] | None, Parameter(show_default=False)] = None
+    local: Flag = False
+    ranges: Annotated[Literal["text", "columns"] | None, Parameter(show_default=False)] = None
+    keep_order: Flag = False
+
+    def build(self) -> Anonymizer:
+        """Return the anonymizer, or say which of the given options it does not take."""
+        kind: type[Anonymizer] = getattr(import_module("sfumato.tabular"), CLASSES[self.algorithm])
+        taken = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]  # anonymizers are dataclasses
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "algorithm"}
+        given = {name: value for name, value in given.items() if value is not None and value is not False}
+        for name in given:
+            if name not in taken:
+                options = ", ".join(f"--{option.replace('_', '-')}" for option in sorted(taken))
+                raise ParameterError(f"--{name.replace('_', '-')} is no option of {self.algorithm}; it takes {options}")
+        return kind(**given)

@@ -1,0 +1,108 @@
+"""What the release costs: rows, columns, class sizes, loss of detail, and each column before and after.
+
+Loss per column is the normalised certainty penalty of Xu et al. 2006, over the table that of Ghinita et
+al. 2007; the size of classes is judged as in LeFevre, DeWitt & Ramakrishnan 2006.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.evaluate.utility import histogram
+from sfumato.kinds import Kind
+from sfumato.report import charts
+from sfumato.report.evidence import Evidence
+from sfumato.report.markup import Markup, element, figure, folded, grid, joined
+from sfumato.report.words import count, percent
+from sfumato.roles import Role
+
+FATES = {
+    Role.IDENTIFIER: "Identifiers, dropped",
+    Role.QUASI: "Quasi-identifiers, generalised",
+    Role.SENSITIVE: "Sensitive, released as they are",
+    Role.OTHER: "Others, released as they are and protected by nothing",
+}
+LOSS = "0% is the value itself, 100% tells nothing more than the column’s whole range."
+DISCERNIBILITY = "Sum of squared class sizes, and the whole table for each row withheld. Lower is finer."
+DISTANCE = "Distance between the histograms before and after: 0% alike, 100% apart."
+PICTURES = "A range or set counts for each of its values in equal shares. Sensitive columns come last."
+
+
+def rows_and_columns(evidence: Evidence) -> Markup:
+    """Return how many rows came in, went out and were withheld, and what became of the columns."""
+    rows = [
+        ["Rows in", count(evidence.before.rows)],
+        ["Rows out", count(evidence.after.rows)],
+        ["Rows withheld", count(evidence.withheld)],
+        ["Cells of quasi-identifiers suppressed (*)", count(evidence.suppressed_cells)],
+    ]
+    columns = (
+        element("div", element("dt", fate), element("dd", ", ".join(names)))
+        for role, fate in FATES.items()
+        if (names := evidence.schema.names(role))
+    )
+    return element("div", grid("Rows", [], rows), element("dl", *columns, class_="columns"), class_="beside")
+
+
+def class_sizes(evidence: Evidence) -> Markup:
+    """Return how large the classes are, as a chart and in numbers."""
+    sizes, utility = evidence.sizes, evidence.utility
+    asked = evidence.card.guarantee.parameters.get("k")
+    least = asked if isinstance(asked, int) and not evidence.counts_persons else None
+    rows = [
+        ["Number of classes", count(len(sizes))],
+        ["Smallest", count(sizes.min())],
+        ["Median", count(float(np.median(sizes)))],
+        ["Average", count(float(sizes.mean()))],
+        ["Largest", count(sizes.max())],
+        [joined(["Discernibility", element("small", DISCERNIBILITY)]), count(utility.discernibility)],
+    ]
+    lead = "A class is all rows with the same released quasi-identifiers: nobody can tell them apart by these."
+    picture = figure("Classes by size", charts.class_sizes(sizes, least))
+    numbers = grid("Classes, their sizes in rows", [], rows)
+    return joined([element("p", lead), element("div", picture, numbers, class_="pictured")])
+
+
+def loss_per_column(evidence: Evidence) -> Markup:
+    """Return the loss of each quasi-identifier, as a chart and in numbers."""
+    losses = {name: evidence.utility.columns[name] for name in evidence.quasi}
+    ordered = dict(sorted(losses.items(), key=lambda item: -item[1].ncp))
+    rows = [[name, percent(loss.ncp), percent(loss.histogram_distance)] for name, loss in ordered.items()]
+    picture = figure("Loss of detail", charts.losses({name: loss.ncp for name, loss in ordered.items()}))
+    numbers = grid("Loss, and distance of histograms", ["Column", "Loss", "Distance"], rows)
+    average = f"On average over cells the release loses {percent(evidence.utility.gcp)} of the detail."
+    return joined(
+        [
+            element("p", f"{average} {LOSS} {DISTANCE}"),
+            element("div", picture, numbers, class_="pictured"),
+        ]
+    )
+
+
+def before_and_after(evidence: Evidence) -> Markup:
+    """Return a picture of each quasi-identifier and sensitive column, original and released."""
+    key = element(
+        "p",
+        element("span", "before: filled", class_="key before"),
+        " ",
+        element("span", "after: line or diamond", class_="key after"),
+        class_="keys",
+    )
+    pictures = [_picture(evidence, name) for name in (*evidence.quasi, *evidence.sensitive)]
+    return joined([element("p", PICTURES), key, element("div", *pictures, class_="pictures")])
+
+
+def _picture(evidence: Evidence, name: str) -> Markup:
+    found = histogram(evidence.table, evidence.schema, evidence.release.table, name)
+    attribute = evidence.schema.columns[name]
+    bars = [*zip(found.labels, found.before, found.after, strict=True)]
+    if any(found.missing):
+        bars.append(("missing", *found.missing))
+    rows = [[label, count(before), count(after)] for label, before, after in bars]
+    numbers = folded("Numbers", grid(f"Rows by {name}", ["", "Before", "After"], rows), class_="numbers")
+    title = joined(
+        [name, " ", element("span", {Role.QUASI: "quasi-identifier"}.get(attribute.role, str(attribute.role)))]
+    )
+    if found.edges is None:
+        return figure(title, charts.categories(found), numbers)
+    return figure(title, charts.spans(found, dates=attribute.kind is Kind.DATE), numbers)

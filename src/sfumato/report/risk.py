@@ -1,0 +1,72 @@
+"""Risks of the original and of the released rows, side by side.
+
+The three attackers are those of El Emam (2013, chapters 16-19); what a class gives away about a
+sensitive column follows Machanavajjhala et al. 2007 and Li, Li & Venkatasubramanian 2007.
+"""
+
+from __future__ import annotations
+
+from sfumato.evaluate.check import SensitiveMeasures
+from sfumato.report.evidence import Evidence
+from sfumato.report.markup import Markup, element, grid, joined
+from sfumato.report.words import count, percent
+
+ATTACKERS = {
+    "prosecutor_max": (
+        "Prosecutor, worst case",
+        "Knows that a person is in the table: chance to pick out the easiest one.",
+    ),
+    "prosecutor_mean": ("Prosecutor, on average", "The same for a person drawn at random from the table."),
+    "journalist_max": (
+        "Journalist, worst case",
+        "Does not know who is in the table; without a register of the population, the table stands for it.",
+    ),
+    "marketer": ("Marketer", "Links everybody at once: the share of persons expected to be linked rightly."),
+}
+LEAD = "Chances that a person is found again by somebody who knows the quasi-identifiers exactly."
+PERSONS = (
+    "The chances of being found count persons, the rest counts rows. The release no longer tells which rows belong to "
+    "one person, so the chances after are the most that its smallest class allows."
+)
+
+
+def risks_before_and_after(evidence: Evidence) -> Markup:
+    """Return the attackers' chances, and what classes give away, in the original and in the release."""
+    header = ["Risk", "Before", "After"]
+    tables = [grid("Being found again", header, _attackers(evidence))]
+    for name in evidence.sensitive:
+        rows = _disclosure(evidence.before.sensitive[name], evidence.after.sensitive[name])
+        tables.append(grid(f"What a class gives away about {name}", header, rows))
+    note = element("p", PERSONS, class_="note") if evidence.counts_persons else Markup()
+    return joined([element("p", LEAD), note, element("div", *tables, class_="beside")])
+
+
+def _attackers(evidence: Evidence) -> list[list[str]]:
+    bound = "≤\N{NO-BREAK SPACE}" if evidence.counts_persons else ""
+    rows = [
+        [
+            _explained(*words),
+            percent(getattr(evidence.risk_before, name)),
+            bound + percent(getattr(evidence.risk_after, name)),
+        ]
+        for name, words in ATTACKERS.items()
+    ]
+    unique = _explained("Unique rows", "Alone with their combination of quasi-identifiers.")
+    return [*rows, [unique, count(evidence.before.uniques), count(evidence.after.uniques)]]
+
+
+def _disclosure(before: SensitiveMeasures, after: SensitiveMeasures) -> list[list[str]]:
+    shares = _explained("Surest guess", "The largest share of one value in a class: how sure an attacker can be of it.")
+    values = _explained("Different values", "In the class that has fewest.")
+    entropy = _explained("Effective values", "In the least varied class, counting rare values for less (entropy).")
+    distance = _explained("Distance from the whole table", "Of the class that differs most, from 0 to 1.")
+    return [
+        [shares, percent(before.alpha), percent(after.alpha)],
+        [values, count(before.l_distinct), count(after.l_distinct)],
+        [entropy, f"{before.l_entropy:.2f}", f"{after.l_entropy:.2f}"],
+        [distance, f"{before.t:.3f}", f"{after.t:.3f}"],
+    ]
+
+
+def _explained(name: str, meaning: str) -> Markup:
+    return joined([name, element("small", meaning)])

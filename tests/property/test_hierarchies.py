@@ -1,0 +1,55 @@
+"""Built and suggested hierarchies: every value has its place, levels nest, and the printed file gives the same tree."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato import hierarchy_builders as build
+from sfumato.hierarchy import Hierarchy
+from sfumato.hierarchy_file import hierarchy_from_mapping
+from sfumato.hierarchy_suggest import suggest
+
+COLUMNS = st.one_of(
+    st.lists(st.integers(-300, 300), min_size=1, max_size=30),
+    st.lists(st.floats(-50, 50, width=16), min_size=1, max_size=30),
+    st.lists(st.dates(dt.date(1990, 1, 1), dt.date(1993, 1, 1)), min_size=1, max_size=20),
+    st.lists(st.text("01234", min_size=5, max_size=5), min_size=1, max_size=20),
+    st.lists(st.text('aé"\\ ,', min_size=1, max_size=4), min_size=1, max_size=20),
+)
+
+
+def _nests(tree: Hierarchy) -> bool:
+    """Whether values with the same label on a level share all labels above it."""
+    width = len(tree.paths[0])
+    return all(
+        len({path[level:] for path in tree.paths}) == len({path[level] for path in tree.paths})
+        for level in range(width)
+    )
+
+
+@given(COLUMNS)
+@settings(deadline=None)  # a wide range of whole numbers has many leaves
+def test_a_suggestion_covers_the_column_and_its_text_is_the_same_hierarchy(values: list[object]) -> None:
+    series = pl.Series("column", values)
+    proposed = suggest(series)
+    assert set(series.cast(pl.String)) <= set(proposed.hierarchy.leaves)
+    assert hierarchy_from_mapping(tomllib.loads(proposed.text)) == proposed.hierarchy
+    assert _nests(proposed.hierarchy)
+    assert {path[-1] for path in proposed.hierarchy.paths} == {"*"}
+
+
+@given(st.lists(st.integers(-99, 99), min_size=1, max_size=30), st.integers(2, 7), st.integers(-5, 5))
+def test_an_interval_label_holds_its_values(values: list[int], width: int, origin: int) -> None:
+    tree = build.intervals(values, [width, 3 * width], origin)
+    assert [int(leaf) for leaf in tree.leaves] == sorted(set(values))
+    for path in tree.paths:
+        for label, span in ((path[1], width), (path[2], 3 * width)):
+            low = int(label[1 : label.index("-", 2)])
+            assert label == f"[{low}-{low + span - 1}]"
+            assert low <= int(path[0]) <= low + span - 1
+            assert (low - origin) % span == 0

@@ -1,0 +1,112 @@
+"""Documentation that is run: the README's and the guide's commands, the generated pages, the public names."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import sfumato as sf
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/guides/table.md")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with the examples in it, where commands of a page may write."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_a_page_run(page: str, clone: Path) -> None:
+    commands = [block for block in blocks(page, "sh") if "sfumato" in block]
+    assert commands
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    script = "\n".join(commands).replace(".venv/bin/sfumato", "sfumato")
+    done = subprocess.run(
+        ["bash", "-euc", script], cwd=clone, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (clone / "anonymous.csv.card.json").exists()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_of_a_page_runs(page: str, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clone)
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), {})  # noqa: S102
+
+
+def test_generated_pages_are_current() -> None:
+    for name, text in load(ROOT / "docs" / "make_reference.py").pages().items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, f"docs/{name} is stale; run `make docs`"
+
+
+def test_the_sample_is_what_its_generator_makes() -> None:
+    for name, text in load(ROOT / "examples" / "make_patients.py").sample_files().items():
+        assert (ROOT / "examples" / name).read_text(encoding="utf-8") == text
+
+
+def test_the_demo_writes_releases_and_a_report(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py"), str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in (tmp_path / "out").iterdir()} >= {
+        "patients.csv",
+        "patients.csv.card.json",
+        "report.html",
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in sf.__all__ if name != "__version__"])
+def test_every_public_name_is_documented_with_an_example(name: str) -> None:
+    value = getattr(sf, name)
+    assert inspect.getdoc(value)
+    if not inspect.ismodule(value):
+        assert ">>>" in (inspect.getdoc(value) or "") or any(
+            ">>>" in (inspect.getdoc(member) or "") for _, member in inspect.getmembers(value)
+        )
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for module in pkgutil.walk_packages(sf.__path__, "sfumato."):
+        if module.name == "sfumato.__main__":
+            continue
+        spec = importlib.util.find_spec(module.name)
+        assert spec is not None
+        assert spec.origin is not None
+        assert Path(spec.origin).read_text(encoding="utf-8").startswith('"""'), module.name
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
