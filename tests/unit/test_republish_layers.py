@@ -71,10 +71,10 @@ def test_counterfeit_rows_stand_on_the_card_and_look_like_the_others(tmp_path: P
 
 def test_groups_keep_signatures_and_newcomers_fill_gaps() -> None:
     past = {"p": ("a", "b"), "q": ("a", "b")}
-    found = invariant_groups(["p", "x", "y", "z"], ["a", "b", "c", "d"], np.zeros((4, 1)), past, 2)
+    found = invariant_groups([(0, "p", "a"), (1, "x", "b"), (2, "y", "c"), (3, "z", "d")], np.zeros((4, 1)), past, 2)
     shown = sorted(sorted(value for _, value in group) for group in found.groups)
     assert (shown, found.counterfeits) == ([["a", "b"], ["c", "d"]], 0)
-    alone = invariant_groups(["x"], ["c"], np.zeros((1, 1)), past, 2)
+    alone = invariant_groups([(0, "x", "c")], np.zeros((1, 1)), past, 2)
     assert (sorted(value for _, value in alone.groups[0]), alone.counterfeits) == (["a", "c"], 1)
 
 

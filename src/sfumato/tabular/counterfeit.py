@@ -14,6 +14,7 @@ import polars as pl
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError
 from sfumato.models.base import Model
 from sfumato.models.l_diversity import LDiversity
+from sfumato.random import Source, permutation
 from sfumato.roles import Role
 from sfumato.tabular.draft import Draft, Integers, coded_values
 from sfumato.tabular.invariance import COUNTERFEIT, Invariant, Signature, invariant_groups
@@ -30,13 +31,14 @@ class Counterfeited:
     signatures: Sequence[Signature]
 
     @classmethod
-    def of(cls, problem: Problem, past: Mapping[str, Sequence[str]], m: int) -> Counterfeited:
+    def of(cls, problem: Problem, past: Mapping[str, Sequence[str]], m: int, source: Source) -> Counterfeited:
         """Return the rows of an m-invariant release, given the signatures of those published before."""
         column, person = _columns(problem, m)
         frame = problem.table.frame.with_columns(pl.col(column, person).cast(pl.String).fill_null(""))
         persons, values = frame.get_column(person).to_list(), frame.get_column(column).to_list()
         positions = np.stack([part.positions[part.codes] for part in problem.quasi], axis=1)
-        found = invariant_groups(persons, values, positions, past, m)
+        shuffled = [(row, persons[row], values[row]) for row in permutation(len(values), source).tolist()]
+        found = invariant_groups(shuffled, positions, past, m)
         full = pl.concat([frame, _counterfeits(frame, found, column, person)])
         table = replace(problem.table, frame=full)
         return cls(Problem.of(table, problem.schema, problem.models), _numbers(found, len(values)), persons,

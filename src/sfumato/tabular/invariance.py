@@ -50,25 +50,31 @@ class Invariant:
 
 
 def invariant_groups(
-    persons: Sequence[str], values: Sequence[str], positions: Positions, past: Mapping[str, Sequence[str]], m: int
+    rows: Sequence[tuple[int, str, str]], positions: Positions, past: Mapping[str, Sequence[str]], m: int
 ) -> Invariant:
-    """Return groups of rows that keep every earlier signature; `positions` places rows for tight groups.
+    """Return groups that keep every earlier signature, of rows given as (row, person, value).
+
+    Who shares a group follows the order of `rows`, so a release needs them shuffled; `positions` places each
+    row among the quasi-identifiers, for tight groups.
 
     >>> past = {"p": ["flu", "cough"]}
-    >>> groups = invariant_groups(["p", "q", "r"], ["flu", "gout", "cold"], np.zeros((3, 1)), past, 2)
+    >>> rows = [(0, "p", "flu"), (1, "q", "gout"), (2, "r", "cold")]
+    >>> groups = invariant_groups(rows, np.zeros((3, 1)), past, 2)
     >>> sorted(sorted(value for _, value in group) for group in groups.groups), groups.counterfeits
     ([['cold', 'gout'], ['cough', 'flu']], 1)
     """
-    buckets, new = _divide(persons, values, past)
+    buckets, new = _divide(rows, past)
     for bucket in buckets.values():
         _balance(bucket, new, m)
-    known = Counter(values) + Counter(value for signature in past.values() for value in signature)
+    known = Counter(value for _, _, value in rows) + Counter(
+        value for signature in past.values() for value in signature
+    )
     for group in _dealt(new, m, known):
         bucket = buckets.setdefault(frozenset(value for _, value in group), Bucket.of(frozenset(v for _, v in group)))
         for row, value in group:
             bucket.rows[value].append(row)
     groups = [group for bucket in buckets.values() for group in _split(bucket, positions)]
-    signatures = [frozenset[str]()] * len(values)
+    signatures = [frozenset[str]()] * len(rows)
     for group in groups:
         for row, _ in group:
             if row != COUNTERFEIT:
@@ -77,12 +83,12 @@ def invariant_groups(
 
 
 def _divide(
-    persons: Sequence[str], values: Sequence[str], past: Mapping[str, Sequence[str]]
+    rows: Sequence[tuple[int, str, str]], past: Mapping[str, Sequence[str]]
 ) -> tuple[dict[Signature, Bucket], dict[str, list[int]]]:
     """Return those published before in buckets by signature, and the new rows by value."""
     buckets: dict[Signature, Bucket] = {}
     new: dict[str, list[int]] = defaultdict(list)
-    for row, (person, value) in enumerate(zip(persons, values, strict=True)):
+    for row, person, value in rows:
         if person not in past:
             new[value].append(row)
             continue
@@ -115,7 +121,7 @@ def _spare(new: Mapping[str, list[int]], value: str, m: int) -> bool:
 
 def _dealt(new: Mapping[str, list[int]], m: int, known: Counter[str]) -> list[list[tuple[int, str]]]:
     """Return the new rows dealt out by value, so that no group has a value twice; short groups are filled up."""
-    dealt = [(row, value) for value, rows in sorted(new.items()) for row in rows]
+    dealt = [(row, value) for value, rows in new.items() for row in rows]
     if not dealt:
         return []
     if len(known) < m:

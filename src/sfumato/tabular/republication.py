@@ -67,7 +67,7 @@ Got 'bgp' instead.
             release = self._finished(draft, series, source)
             return _counted(release, rows_suppressed=problem.table.rows - release.table.rows), {}
         known = past.signatures()
-        rows = Counterfeited.of(problem, known, max(series.least.values()))
+        rows = Counterfeited.of(problem, known, max(series.least.values()), source)
         draft = repaired(Draft.of(rows.problem, rows.groups), series, whole=True)
         release, counterfeits = self._finished(draft, series, source), rows.count(draft)
         suppressed = problem.table.rows - (release.table.rows - counterfeits)
