@@ -50,6 +50,20 @@ class MeasuredModel(msgspec.Struct, frozen=True, kw_only=True):
     column: str | None = None
 
 
+class Companion(msgspec.Struct, frozen=True, kw_only=True):
+    """A second table of a release: its columns, and its file once it is saved.
+
+    >>> Companion(name="sensitive", rows=3, columns=[]).file is None
+    True
+    """
+
+    name: str
+    rows: int
+    columns: list[ReleasedColumn]
+    file: str | None = None
+    sha256: str | None = None
+
+
 class Released(msgspec.Struct, frozen=True, kw_only=True):
     """Counts and measures of the released data themselves.
 
@@ -64,6 +78,7 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[str, float] = msgspec.field(default_factory=dict)
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     order: str = "shuffled"
+    companions: list[Companion] = msgspec.field(default_factory=list)
     file: str | None = None
     sha256: str | None = None
 
@@ -99,6 +114,14 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     def for_file(self, name: str, sha256: str) -> Card:
         """The same card, now naming the released file and its hash."""
         return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, file=name, sha256=sha256))
+
+    def for_companion(self, name: str, file: str, sha256: str) -> Card:
+        """The same card, now naming the file of a companion table and its hash."""
+        companions = [
+            msgspec.structs.replace(entry, file=file, sha256=sha256) if entry.name == name else entry
+            for entry in self.released.companions
+        ]
+        return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, companions=companions))
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """The table door: algorithms that turn a table of people into an anonymous one."""
 
+from sfumato.tabular.anatomy import Anatomy
 from sfumato.tabular.base import Anonymizer
 from sfumato.tabular.datafly import Datafly
 from sfumato.tabular.incognito import Incognito
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.optimal import Optimal
+from sfumato.tabular.republication import republish
 
-__all__ = ["Anonymizer", "Datafly", "Incognito", "Mondrian", "Optimal"]
+__all__ = ["Anatomy", "Anonymizer", "Datafly", "Incognito", "Mondrian", "Optimal", "republish"]

@@ -7,9 +7,10 @@ there is no fit/transform (see Ciriani et al. 2007 on what k-anonymous tables pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -90,18 +91,25 @@ class Anonymizer(Validated, ABC):
         problem = Problem.of(table, schema, list(models))
         with ThreadPoolExecutor(1) as other_core:
             drawn = None if self.keep_order else other_core.submit(permutation, table.rows, source)
-            partition = self.partition(problem)
-            coarse = self._recode(problem, partition) if partition.coarse is None else partition.coarse
-            row_class = partition.rows
-            kept = row_class >= 0 if partition.leaves_out else None
-            released = problem if kept is None else problem.only(kept)
-            row_class = row_class if kept is None else row_class[kept]
-            groups = self._checked(released, [column for columns in coarse.values() for column in columns], row_class)
-            order = None if drawn is None else _order_of(kept, drawn.result())
-        frame = _write_rows(released, coarse, row_class, order)
-        card = self._card(released, groups, frame, source)
-        card = _with_suppression(card, partition)
-        return Release(Table(frame, table.backend, table.delimiter), card)
+            return self._released(problem, self.partition(problem), source, None if drawn is None else drawn.result)
+
+    def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
+        """Return the release of finished classes, once every model holds on what is released."""
+        drawn = None if self.keep_order else partial(permutation, problem.table.rows, source)
+        return self._released(problem, partition, source, drawn)
+
+    def _released(
+        self, problem: Problem, partition: Partition, source: Source, drawn: Callable[[], Classes] | None
+    ) -> Release:
+        coarse = self._recode(problem, partition) if partition.coarse is None else partition.coarse
+        row_class = partition.rows
+        kept = row_class >= 0 if partition.leaves_out else None
+        released = problem if kept is None else problem.only(kept)
+        row_class = row_class if kept is None else row_class[kept]
+        groups = self._checked(released, [column for columns in coarse.values() for column in columns], row_class)
+        frame = _write_rows(released, coarse, row_class, None if drawn is None else _order_of(kept, drawn()))
+        card = _with_suppression(self._card(released, groups, frame, source), partition)
+        return Release(Table(frame, problem.table.backend, problem.table.delimiter), card)
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""
@@ -117,15 +125,7 @@ class Anonymizer(Validated, ABC):
     def _checked(self, problem: Problem, coarse: list[Coarse], row_class: Classes) -> Groups:
         """Return the classes that the released values themselves form, once every model holds on them."""
         shown = distinct([column.index for column in coarse], [len(column.values) for column in coarse])
-        groups = problem.groups(shown.ids[row_class])
-        for model in problem.models:
-            measured = model.measure(groups)
-            if not model.holds(measured):
-                raise BrokenPromiseError(
-                    f"the release was withheld: {model.name} asked for {model.asked:g}, the output has {measured:g}; "
-                    "this is a defect of the algorithm, please report it"
-                )
-        return groups
+        return kept_promises(problem.groups(shown.ids[row_class]), problem.models)
 
     def _card(self, problem: Problem, groups: Groups, frame: pl.DataFrame, source: Source) -> Card:
         return make_card(
@@ -136,6 +136,25 @@ class Anonymizer(Validated, ABC):
             settings=self.settings(),
             seeded=not source.secure and not self.keep_order,
         )
+
+
+def kept_promises(groups: Groups, models: Sequence[Model]) -> Groups:
+    """Return the released classes, or withhold the release if a model does not hold on them.
+
+    >>> from sfumato.models import KAnonymity
+    >>> kept_promises(Groups.of(np.array([0, 0, 1])), [KAnonymity(2)])
+    Traceback (most recent call last):
+    sfumato.errors.BrokenPromiseError: the release was withheld: k-anonymity asked for 2, the output has 1; \
+this is a defect of the algorithm, please report it
+    """
+    for model in models:
+        measured = model.measure(groups)
+        if not model.holds(measured):
+            raise BrokenPromiseError(
+                f"the release was withheld: {model.name} asked for {model.asked:g}, the output has {measured:g}; "
+                "this is a defect of the algorithm, please report it"
+            )
+    return groups
 
 
 def _order_of(kept: npt.NDArray[np.bool_] | None, order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

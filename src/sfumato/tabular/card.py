@@ -14,10 +14,11 @@ from sfumato.roles import Role
 from sfumato.tabular.problem import Problem
 from sfumato.version import __version__
 
+ONLY_RELEASE = "This is the only release of these persons; further releases of the same data can undo the promise."
 ASSUMPTIONS = (
     "An attacker knows quasi-identifiers and may know that a person is in the table, but nothing else about the rows.",
     "Columns that are not declared as quasi-identifiers cannot be linked to a person from outside.",
-    "This is the only release of these persons; further releases of the same data can undo the promise.",
+    ONLY_RELEASE,
     "The promise is syntactic, about the shape of the table; it is not differential privacy.",
 )
 ONE_ROW = "Every person has at most one row; with more, declare the column that names the person."

@@ -1,0 +1,74 @@
+"""One published table as an attacker sees it: its classes, the texts of their cells, their sensitive counts.
+
+A class is what the published quasi-identifiers make of the rows (Samarati & Sweeney 1998), nothing secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.distinct import distinct
+from sfumato.errors import InputError, suggestion
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """Classes of a published table: `cells` numbers each class's texts by column, `counts` its sensitive values.
+
+    >>> table = pl.DataFrame({"age": ["[20-25]", "[20-25]", "30"], "disease": ["flu", "gout", "flu"]})
+    >>> published = Published.of(table, ["age"], "disease")
+    >>> published.texts, published.values, published.counts.tolist()
+    ((('30', '[20-25]'),), ('flu', 'gout'), [[1, 0], [1, 1]])
+    """
+
+    texts: tuple[tuple[str, ...], ...]
+    cells: Integers
+    values: tuple[str, ...]
+    counts: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, quasi: Sequence[str], sensitive: str) -> Published:
+        """Return the classes that the published texts form; `rows` is the class of each row."""
+        columns = [_coded(column_text(frame, name)) for name in quasi]
+        values, value = _coded(column_text(frame, sensitive))
+        numbering = distinct([codes for _, codes in columns], [len(texts) for texts, _ in columns])
+        examples = numbering.examples
+        pairs = numbering.ids * len(values) + value
+        return cls(
+            texts=tuple(texts for texts, _ in columns),
+            cells=np.stack([codes[examples] for _, codes in columns], axis=1),
+            values=values,
+            counts=np.bincount(pairs, minlength=numbering.count * len(values)).reshape(numbering.count, -1),
+            rows=numbering.ids,
+        )
+
+
+def column_text(frame: pl.DataFrame, name: str) -> pl.Series:
+    """Return a published column as text; limits published as two columns become ranges.
+
+    >>> column_text(pl.DataFrame({"age_min": [20, 31], "age_max": [25, 31]}), "age").to_list()
+    ['[20..25]', '[31..31]']
+    """
+    if name in frame.columns:
+        return frame.get_column(name).cast(pl.String).fill_null("")
+    if f"{name}_min" not in frame.columns or f"{name}_max" not in frame.columns:
+        raise InputError(f"a published table has no column '{name}'{suggestion(name, frame.columns)}")
+    low, high = pl.col(f"{name}_min"), pl.col(f"{name}_max")
+    missing = pl.lit("")
+    if f"{name}_missing" in frame.columns:
+        missing = pl.when(pl.col(f"{name}_missing").cast(pl.String) == "true").then(pl.lit("?")).otherwise(missing)
+    text = pl.format("[{}..{}]{}", low, high, missing)
+    return frame.select(text.fill_null("").alias(name)).get_column(name)
+
+
+def _coded(series: pl.Series) -> tuple[tuple[str, ...], Integers]:
+    texts = series.unique().sort().to_list()
+    return tuple(texts), series.cast(pl.Enum(texts)).to_physical().cast(pl.Int64).to_numpy()

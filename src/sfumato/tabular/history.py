@@ -1,0 +1,187 @@
+"""The steward's record of a series: every table released so far, and what must stay secret about them.
+
+The index names only files that are already safe on the disk, and is replaced in one step, so a crash leaves
+either the series before a release or the series after it (write-ahead order, Mohan et al. 1992).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from sfumato.errors import InputError, SchemaError
+from sfumato.release import Release
+
+INDEX, LOCK = "index.json", ".lock"
+Signatures = Mapping[str, tuple[str, ...]]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One recorded release: its files with their hashes, its layer, and the columns it was checked on."""
+
+    layer: str
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    files: dict[str, str]
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded releases, oldest first."""
+
+    version: int = 1
+    releases: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """An open history folder, held by one process at a time and readable by its owner only.
+
+    It holds the released tables (public), their cards, and for m-invariance the values each person has been
+    published with (secret).
+
+    >>> import tempfile
+    >>> with History.open(Path(tempfile.mkdtemp()) / "series") as past:
+    ...     len(past.index.releases), past.signatures()
+    (0, {})
+    """
+
+    folder: Path
+    index: Index
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: str | Path) -> Iterator[History]:
+        """Yield the history in a folder, made if it is not there, locked until the block ends."""
+        path = Path(folder)
+        try:
+            path.mkdir(mode=0o700, exist_ok=True)
+            _refuse_strange(path)
+            path.chmod(0o700)
+            lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise InputError(f"history '{path}' cannot be opened: {error.strerror}") from error
+        try:
+            _hold(lock, path)
+            yield cls(path, _read_index(path))
+        finally:
+            os.close(lock)
+
+    def tables(self) -> list[pl.DataFrame]:
+        """The released tables as text, oldest first."""
+        return [
+            pl.read_csv(io.BytesIO(self._read(entry, f"release-{number:04d}.csv")), infer_schema=False)
+            for number, entry in enumerate(self.index.releases, start=1)
+        ]
+
+    def signatures(self) -> dict[str, tuple[str, ...]]:
+        """The values that each person ever published was published with, by the person's id."""
+        number = len(self.index.releases)
+        if not number or self.index.releases[-1].layer != "m-invariance":
+            return {}
+        content = self._read(self.index.releases[-1], f"signatures-{number:04d}.json")
+        return msgspec.json.decode(content, type=dict[str, tuple[str, ...]])
+
+    def refuse_other_series(self, layer: str, quasi: tuple[str, ...], sensitive: tuple[str, ...]) -> None:
+        """Refuse a release that cannot be compared with the recorded ones."""
+        if not self.index.releases:
+            return
+        last = self.index.releases[-1]
+        if last.layer != layer:
+            raise InputError(f"history '{self.folder}' was begun with layer {last.layer}; go on with it, not {layer}")
+        for role, before, now in (("quasi", last.quasi, quasi), ("sensitive", last.sensitive, sensitive)):
+            if before != now:
+                raise SchemaError(
+                    f"history '{self.folder}' has the {role} columns {', '.join(before)}; found {', '.join(now)}; "
+                    "keep them, or begin another history"
+                )
+
+    def record(
+        self, release: Release, layer: str, columns: tuple[tuple[str, ...], ...], signatures: Signatures
+    ) -> None:
+        """Add a release to the series; once this returns it survives a crash, before it the series is as it was.
+
+        `columns` are the quasi-identifiers and the sensitive columns that it was checked on.
+        """
+        number = len(self.index.releases) + 1
+        frame = release.table.frame.select(pl.all().cast(pl.String))
+        contents = {
+            f"release-{number:04d}.csv": frame.write_csv().encode(),
+            f"release-{number:04d}.card.json": release.card.to_json().encode(),
+        }
+        if layer == "m-invariance":
+            contents[f"signatures-{number:04d}.json"] = msgspec.json.encode(signatures)
+        for name, content in contents.items():
+            write_durably(self.folder / name, content)
+        hashes = {name: _hash(content) for name, content in contents.items()}
+        entry = Entry(layer=layer, quasi=columns[0], sensitive=columns[1], files=hashes)
+        index = msgspec.structs.replace(self.index, releases=(*self.index.releases, entry))
+        write_durably(self.folder / INDEX, msgspec.json.format(msgspec.json.encode(index), indent=2))
+
+    def _read(self, entry: Entry, name: str) -> bytes:
+        try:
+            content = (self.folder / name).read_bytes()
+        except OSError as error:
+            raise InputError(f"history '{self.folder}': '{name}' cannot be read: {error.strerror}") from error
+        if _hash(content) != entry.files.get(name):
+            raise InputError(f"history '{self.folder}': '{name}' is not what was recorded; restore it from a backup")
+        return content
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file so that after a crash it is either as before or complete; only its owner may read it.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "index.json"
+    >>> write_durably(file, b"{}")
+    >>> file.read_bytes(), oct(file.stat().st_mode & 0o777)
+    (b'{}', '0o600')
+    """
+    beside = path.with_name(f".{path.name}.partial")
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _hold(lock: int, path: Path) -> None:
+    import fcntl  # only where releases are recorded; not every system has it
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"history '{path}' is in use by another process; wait until it is done") from None
+
+
+def _refuse_strange(path: Path) -> None:
+    strange = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    if strange and INDEX not in strange:
+        raise InputError(f"folder '{path}' is not a history: it has '{strange[0]}' and no {INDEX}; choose another")
+
+
+def _read_index(path: Path) -> Index:
+    file = path / INDEX
+    if not file.exists():
+        write_durably(file, msgspec.json.encode(Index()))
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Index)
+    except msgspec.DecodeError as error:
+        raise InputError(f"history '{path}': {INDEX} is damaged: {error}") from error
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,90 @@
+"""Anatomy: the two tables, what is refused, and how counts are estimated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
+from sfumato.random import SeededSource
+from sfumato.release import Release
+from sfumato.tabular.anatomy import Anatomy, estimate_count
+
+ILL = ["flu", "flu", "gout", "gout", "cold", "cold", "ulcer"]
+PEOPLE = sf.Table(pl.DataFrame({"age": [20, 25, 30, 35, 40, 45, 50], "ill": ILL}))
+SCHEMA = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
+
+
+def test_the_example_of_the_paper() -> None:
+    """Tables 1 and 3 of Xiao & Tao 2006: pneumonia, age up to 30, zip 10001 to 20000; the truth is 1."""
+    rows = [
+        (23, "M", 11000, 1),
+        (27, "M", 13000, 1),
+        (35, "M", 59000, 1),
+        (59, "M", 12000, 1),
+        (61, "F", 54000, 2),
+        (65, "F", 25000, 2),
+        (65, "F", 25000, 2),
+        (70, "F", 30000, 2),
+    ]
+    second = [(1, "dyspepsia", 2), (1, "pneumonia", 2), (2, "bronchitis", 1), (2, "flu", 2), (2, "gastritis", 1)]
+    card = Anatomy().anonymize(PEOPLE, SCHEMA, [sf.LDiversity(2, "ill")]).card
+    release = Release(
+        sf.Table(pl.DataFrame(rows, schema=["age", "sex", "zip", "group"], orient="row")),
+        card,
+        {"sensitive": sf.Table(pl.DataFrame(second, schema=["group", "disease", "count"], orient="row"))},
+    )
+    young = (pl.col("age") <= 30) & pl.col("zip").is_between(10001, 20000)
+    assert estimate_count(release, young, pl.col("disease") == "pneumonia") == 1
+    assert estimate_count(release, young, pl.col("disease") == "flu") == 0
+
+
+def test_an_ineligible_table_is_refused_with_what_is_possible() -> None:
+    with pytest.raises(UnsatisfiableError, match=r"has 2 of 7 rows, more than one in 4; at most l=3 is possible"):
+        Anatomy().anonymize(PEOPLE, SCHEMA, [sf.LDiversity(4, "ill")])
+    assert Anatomy().anonymize(PEOPLE, SCHEMA, [sf.LDiversity(3, "ill")]).card.released.models[0].measured >= 3
+
+
+def test_what_anatomy_cannot_promise_is_refused() -> None:
+    with pytest.raises(ParameterError, match="cannot promise k-anonymity"):
+        Anatomy().anonymize(PEOPLE, SCHEMA, [sf.KAnonymity(2), sf.LDiversity(2, "ill")])
+    two = sf.Schema.from_roles(quasi=["age"], sensitive=["ill", "group"])
+    grouped = sf.Table(PEOPLE.frame.with_columns(pl.lit(1).alias("group")))
+    with pytest.raises(SchemaError, match="hides one sensitive column; found ill, group"):
+        Anatomy().anonymize(grouped, two, [sf.LDiversity(2, "ill")])
+    with pytest.raises(SchemaError, match="column 'group' has a name that anatomy's tables use"):
+        Anatomy().anonymize(grouped, sf.Schema.from_roles(quasi=["age", "group"], sensitive=["ill"]),
+                            [sf.LDiversity(2, "ill")])  # fmt: skip
+    visits = sf.Table(PEOPLE.frame.with_columns(pl.Series("id", [1, 1, 2, 3, 4, 5, 6])))
+    with pytest.raises(SchemaError, match="one row for each person"):
+        Anatomy().anonymize(visits, sf.Schema.from_roles(quasi=["age"], sensitive=["ill"], person="id"),
+                            [sf.LDiversity(2, "ill")])  # fmt: skip
+
+
+def test_both_tables_are_saved_and_named_on_the_card(tmp_path: Path) -> None:
+    release = Anatomy().anonymize(PEOPLE, SCHEMA, [sf.LDiversity(2, "ill")])
+    card = release.save(tmp_path / "out.csv")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.card.json", "out.sensitive.csv"]
+    [companion] = card.released.companions
+    assert (companion.name, companion.file, len(companion.sha256 or "")) == ("sensitive", "out.sensitive.csv", 64)
+    assert [column.name for column in companion.columns] == ["group", "ill", "count"]
+    assert [column.name for column in card.released.columns] == list(release.table.names) == ["age", "group"]
+    with pytest.raises(InputError, match="exists"):
+        release.save(tmp_path / "out.csv")
+
+
+def test_a_release_of_one_table_has_no_estimate() -> None:
+    release = sf.Mondrian().anonymize(PEOPLE, SCHEMA, [sf.KAnonymity(2)])
+    with pytest.raises(SchemaError, match="this release has one"):
+        estimate_count(release, pl.col("age") > 1, pl.col("ill") == "flu")
+
+
+def test_a_seed_is_named_on_the_card_and_repeats_the_release() -> None:
+    first, second = (
+        Anatomy().anonymize(PEOPLE, SCHEMA, [sf.LDiversity(2, "ill")], rng=SeededSource(5)) for _ in range(2)
+    )
+    assert first.table.frame.equals(second.table.frame)
+    assert any("seed" in warning for warning in first.card.warnings)
