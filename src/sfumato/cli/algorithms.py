@@ -19,8 +19,9 @@ CLASSES = {
     "datafly": "Datafly",
     "incognito": "Incognito",
     "optimal": "Optimal",
+    "anatomy": "Anatomy",
 }
-Algorithm = Literal["mondrian", "datafly", "incognito", "optimal"]
+Algorithm = Literal["mondrian", "datafly", "incognito", "optimal", "anatomy"]
 
 
 @Parameter(name="*", group="Algorithm")

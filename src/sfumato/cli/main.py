@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.check import check
 from sfumato.cli.propose import schema, suggest
+from sfumato.cli.series import republish, series
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
@@ -28,11 +29,13 @@ app = App(
 app.command(anonymize)
 app.command(check)
 app.command(schema)
-hierarchies = App(
-    name="hierarchy", help="Hierarchies: which wider label may stand for a value.", help_format="plaintext"
-)
+app.command(republish)
+hierarchies = App(name="hierarchy", help="Propose which wider label may stand for a value.", help_format="plaintext")
 hierarchies.command(suggest)
 app.command(hierarchies)
+audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
+audits.command(series)
+app.command(audits)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,0 +1,73 @@
+"""Where a command's files go: placed at once, complete together or not at all, and what is said about them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.errors import ParameterError
+from sfumato.staging import Staging
+
+if TYPE_CHECKING:
+    from sfumato.card import Card
+    from sfumato.release import Release
+
+STDOUT = Path("-")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the three files go, refused at once if one exists; nothing appears before all are complete."""
+
+    target: Path
+    data: Path | None
+    card: Path
+    report: Path | None
+    staging: Staging
+
+    @classmethod
+    def place(cls, staging: Staging, target: Path, card: Path | None, report: Path | None) -> Outputs:
+        """Return temporary places for the outputs that were asked for."""
+        data = None if target == STDOUT else staging.place(target)
+        card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
+        return cls(target, data, card_file, None if report is None else staging.place(report), staging)
+
+    def write(self, release: Release) -> Card:
+        """Write data and card; return the card with the data file's name and hash."""
+        if self.data is None and release.companions:
+            raise ParameterError("this algorithm releases several tables; give the data a file, not standard output")
+        final = release.card
+        if self.data is not None:
+            final = release.stage_companions(self.staging, self.target, release.write(self.data, name=self.target.name))
+        self.card.write_text(final.to_json(), encoding="utf-8")
+        return final
+
+
+def refuse_mixed_output(output: Path, card: Path | None, *, json: bool) -> None:
+    """Refuse two things on standard output, and data on it without a place for the card."""
+    if output != STDOUT:
+        return
+    if json:
+        raise ParameterError("--json and -o - both write to standard output; give the data a file")
+    if card is None:
+        raise ParameterError("the data go to standard output; say with --card where the card goes")
+
+
+def say_what_left(card: Card, output: Path, report: Path | None, *, json: bool) -> None:
+    """Print the card, or a few lines about the release for a person."""
+    if json:
+        sys.stdout.write(card.to_json())
+        return
+    released = card.released
+    place = "standard output" if output == STDOUT else str(output)
+    lines = [f"{released.rows} rows in {released.classes} classes written to {place}"]
+    for model in released.models:
+        column = f" of {model.column}" if model.column else ""
+        lines.append(f"  {model.model}{column}: asked {model.asked:g}, released table has {model.measured:g}")
+    lines += [f"  warning: {warning}" for warning in card.warnings]
+    if report is not None:
+        lines.append(f"  steward's report (do not publish): {report}")
+    stream = sys.stderr if output == STDOUT else sys.stdout
+    stream.write("\n".join(lines) + "\n")

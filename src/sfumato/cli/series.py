@@ -1,0 +1,98 @@
+"""The commands for a table that is published again: attack a series of releases, and publish the next one safely."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from sfumato.cli.algorithms import AlgorithmOptions
+from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions, Whole
+from sfumato.cli.outputs import Outputs, say_what_left
+from sfumato.cli.progress import steps
+from sfumato.staging import Staging
+
+
+def series(
+    *tables: Annotated[Path, Parameter(name="RELEASE")],
+    roles: RoleOptions = RoleOptions(),
+    l: Whole = 2,
+    json: Flag = False,
+) -> int:
+    """Attack a series of releases by difference and intersection, from the published files alone.
+
+    Exits with 1 when somebody is exposed: fewer than l sensitive values remain possible for a person.
+
+    Args:
+        tables: The published files, oldest first.
+        l: How many sensitive values must remain possible for everybody.
+        json: Print the findings as JSON.
+    """
+    import msgspec
+
+    from sfumato.audit import series as attack
+    from sfumato.io import read
+
+    with steps(2) as step:
+        step("reading")
+        published = [read(table) for table in tables]
+        step("attacking")
+        findings = attack(published, roles.build(), l=2 if l is None else l)
+    if json:
+        sys.stdout.write(json_text.dumps([msgspec.to_builtins(finding) for finding in findings], indent=2) + "\n")
+    else:
+        for finding in findings:
+            found = str(finding.evidence.get("reason", ""))
+            sys.stdout.write(f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}\n")
+    return 1 if any(finding.refuted for finding in findings) else 0
+
+
+def republish(
+    table: Input,
+    /,
+    *,
+    history: Annotated[Path, Parameter(metavar="DIR")],
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
+    layer: Literal["bpg", "m-invariance"] = "bpg",
+    roles: RoleOptions = RoleOptions(),
+    models: ModelOptions = ModelOptions(),
+    algorithm: AlgorithmOptions = AlgorithmOptions(),
+    card: Path | None = None,
+    report: Path | None = None,
+    json: Flag = False,
+) -> int:
+    """Publish a table again so that no attack on the series of its releases finds anybody.
+
+    The release is recorded in the history folder, which is the steward's, before it is written.
+
+    Args:
+        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        history: Folder with the earlier releases; made if it is not there. Keep it, and keep it secret.
+        output: File to write; without it the release lies in the history folder only.
+        layer: BPG repairs what the algorithm proposes; m-invariance adds counterfeit rows and needs --person.
+        card: Where the card goes; OUT.card.json unless named.
+        report: Where the steward's HTML report goes; do not publish it.
+        json: Print the card.
+    """
+    from sfumato.io import read
+    from sfumato.tabular.republication import republish as publish
+
+    schema = roles.build()
+    asked, chosen = models.build(schema), algorithm.build()
+    with Staging() as staging, steps(3) as step:
+        outputs = None if output is None else Outputs.place(staging, output, card, report)
+        step("reading")
+        original = read(table)
+        step("publishing")
+        release = publish(original, schema, asked, history, chosen, layer=layer)
+        step("writing")
+        final = release.card if outputs is None else outputs.write(release)
+        if outputs is not None and outputs.report is not None:
+            from sfumato.report import table_report
+
+            outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+    say_what_left(final, output or history, report, json=json)
+    return 0
