@@ -19,7 +19,7 @@ SCHEMA = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
 
 
 def test_the_example_of_the_paper() -> None:
-    """Tables 1 and 3 of Xiao & Tao 2006: pneumonia, age up to 30, zip 10001 to 20000; the truth is 1."""
+    """The hospital of Xiao & Tao 2006: two of the first group qualify, half of it has pneumonia; the truth is 1."""
     rows = [
         (23, "M", 11000, 1),
         (27, "M", 13000, 1),
