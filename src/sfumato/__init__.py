@@ -26,7 +26,22 @@ if TYPE_CHECKING:
     from sfumato.roles import Role
     from sfumato.schema import Schema
     from sfumato.table import Table
-    from sfumato.tabular import Datafly, Incognito, Mondrian, Optimal
+    from sfumato.tabular import (
+        MDAV,
+        VMDAV,
+        Anatomy,
+        Datafly,
+        Improve,
+        Incognito,
+        KAnonyMeans,
+        KAnonyMeansStar,
+        MDAVPlus,
+        MDAVStar,
+        Mondrian,
+        Optimal,
+        Univariate,
+        republish,
+    )
 
 _HOMES = {
     "AlphaK": "sfumato.models",
@@ -51,21 +66,39 @@ _HOMES = {
     "read": "sfumato.io",
     "read_hierarchy": "sfumato.hierarchy_file",
     "suggest": "sfumato.hierarchy_suggest",
+    "MDAV": "sfumato.tabular",
+    "VMDAV": "sfumato.tabular",
+    "Anatomy": "sfumato.tabular",
+    "Improve": "sfumato.tabular",
+    "KAnonyMeans": "sfumato.tabular",
+    "KAnonyMeansStar": "sfumato.tabular",
+    "MDAVPlus": "sfumato.tabular",
+    "MDAVStar": "sfumato.tabular",
+    "Univariate": "sfumato.tabular",
+    "republish": "sfumato.tabular",
 }
 _MODULES = ("audit", "evaluate", "models", "random", "report", "samples", "tabular")
 
 __all__ = [
+    "MDAV",
+    "VMDAV",
     "AlphaK",
+    "Anatomy",
     "Attribute",
     "Card",
     "Datafly",
     "Finding",
     "Guarantee",
     "Hierarchy",
+    "Improve",
     "Incognito",
+    "KAnonyMeans",
+    "KAnonyMeansStar",
     "KAnonymity",
     "Kind",
     "LDiversity",
+    "MDAVPlus",
+    "MDAVStar",
     "Mondrian",
     "Optimal",
     "Release",
@@ -74,6 +107,7 @@ __all__ = [
     "SfumatoError",
     "TCloseness",
     "Table",
+    "Univariate",
     "__version__",
     "audit",
     "evaluate",
@@ -82,6 +116,7 @@ __all__ = [
     "read",
     "read_hierarchy",
     "report",
+    "republish",
     "samples",
     "suggest",
     "tabular",

@@ -100,6 +100,27 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class Optional:
+    """None, or what another rule accepts.
+
+    >>> Optional(Whole(1)).wanted
+    'an integer of at least 1, or None'
+    """
+
+    rule: Rule
+
+    @property
+    def wanted(self) -> str:
+        return f"{self.rule.wanted}, or None"
+
+    def accepts(self, value: object) -> bool:
+        return value is None or self.rule.accepts(value)
+
+    def refused(self) -> list[object]:
+        return [value for value in self.rule.refused() if value is not None]
+
+
+@dataclass(frozen=True)
 class Name:
     """A column's name.
 

@@ -21,7 +21,8 @@ from sfumato.table import Table
 class Release:
     """Public data with their card; `table` holds the released columns, in the order they leave.
 
-    An algorithm that publishes further tables (Anatomy's sensitive table) gives them as `companions`.
+    An algorithm that publishes further tables (Anatomy's sensitive table) gives them as `companions`. `steward` holds
+    what was measured against the original rows: for the steward's report, never saved with the data.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -34,6 +35,7 @@ class Release:
     table: Table
     card: Card
     companions: Mapping[str, Table] = field(default_factory=dict)
+    steward: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def frame(self) -> Any:

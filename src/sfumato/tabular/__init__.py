@@ -4,8 +4,36 @@ from sfumato.tabular.anatomy import Anatomy
 from sfumato.tabular.base import Anonymizer
 from sfumato.tabular.datafly import Datafly
 from sfumato.tabular.incognito import Incognito
+from sfumato.tabular.microaggregation.anonymizers import (
+    MDAV,
+    VMDAV,
+    Improve,
+    KAnonyMeans,
+    KAnonyMeansStar,
+    MDAVPlus,
+    MDAVStar,
+    Microaggregator,
+    Univariate,
+)
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.optimal import Optimal
 from sfumato.tabular.republication import republish
 
-__all__ = ["Anatomy", "Anonymizer", "Datafly", "Incognito", "Mondrian", "Optimal", "republish"]
+__all__ = [
+    "MDAV",
+    "VMDAV",
+    "Anatomy",
+    "Anonymizer",
+    "Datafly",
+    "Improve",
+    "Incognito",
+    "KAnonyMeans",
+    "KAnonyMeansStar",
+    "MDAVPlus",
+    "MDAVStar",
+    "Microaggregator",
+    "Mondrian",
+    "Optimal",
+    "Univariate",
+    "republish",
+]

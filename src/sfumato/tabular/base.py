@@ -42,7 +42,8 @@ class Partition:
     """Classes of points: which distinct row each row is, the class of each distinct row, and their number.
 
     Class -1 is left out of the release. An algorithm that chose labels itself gives them in `coarse`,
-    and in `measures` what it has to say about the released rows; without, ranges are tight.
+    and in `measures` what it has to say about the released rows; without, ranges are tight. What is measured
+    against the original goes into `steward`, never on the card.
     """
 
     points: Numbering
@@ -50,6 +51,7 @@ class Partition:
     count: int
     coarse: Mapping[str, list[Coarse]] | None = None
     measures: Mapping[str, float] = field(default_factory=dict)
+    steward: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def leaves_out(self) -> bool:
@@ -109,7 +111,8 @@ class Anonymizer(Validated, ABC):
         groups = self._checked(released, [column for columns in coarse.values() for column in columns], row_class)
         frame = _write_rows(released, coarse, row_class, None if drawn is None else _order_of(kept, drawn()))
         card = _with_suppression(self._card(released, groups, frame, source), partition)
-        return Release(Table(frame, problem.table.backend, problem.table.delimiter), card)
+        table = Table(frame, problem.table.backend, problem.table.delimiter)
+        return Release(table, card, steward=partition.steward)
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""

@@ -1,0 +1,1 @@
+"""Array-level microaggregation: records in, group labels out."""
