@@ -132,7 +132,6 @@ def test_limits_in_columns_typed_and_as_text() -> None:
     [
         (Kind.INTEGER, "[3-"),
         (Kind.INTEGER, "[7-3]"),
-        (Kind.INTEGER, "3.5"),
         (Kind.NUMBER, "[1..nan]"),
         (Kind.DATE, "[2020-01-01..2020-02-31]"),
         (Kind.CATEGORY, "{F, Z}"),
@@ -225,3 +224,10 @@ def test_sizes_count_points_lengths_and_the_missing_value(rows: list[dict[str, A
             for runs, missing in shown(regions)
         ]
         assert regions.sizes[regions.index].tolist() == pytest.approx(sizes)
+
+
+def test_centroids_and_calendar_labels_are_read() -> None:
+    assert read(column(Kind.INTEGER, [1, 9, None]), ["3.5", "4.6?"]) == [([(4, 4)], False), ([(5, 5)], True)]
+    day = dt.date(2025, 1, 1).toordinal() - dt.date(1970, 1, 1).toordinal()
+    dates = column(Kind.DATE, ["2025-01-05", "2025-02-01"])
+    assert read(dates, ["2025-01", "2025-Q1"]) == [([(day, day + 30)], False), ([(day, day + 89)], False)]

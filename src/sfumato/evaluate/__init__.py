@@ -1,5 +1,6 @@
 """How useful and how risky a released table is."""
 
+from sfumato.evaluate.centroids import variance_lost
 from sfumato.evaluate.check import Measures, SensitiveMeasures, check
 from sfumato.evaluate.risk import Risk, risks
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility
@@ -17,4 +18,5 @@ __all__ = [
     "histogram",
     "risks",
     "utility",
+    "variance_lost",
 ]

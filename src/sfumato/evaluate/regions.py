@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.calendar_labels import days_of
 from sfumato.coding import Column, code
 from sfumato.distinct import distinct
 from sfumato.errors import InputError
@@ -44,7 +45,8 @@ class Regions:
     column's scale: numbers, days since 1970, or the place of a category among the column's levels.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
+    >>> from sfumato.calendar_labels import days_of
+    from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> sex = code(pl.Series("sex", ["F", "M", "X"]), Attribute("sex", Role.QUASI, Kind.CATEGORY))
     >>> regions = read_regions(sex, Table(pl.DataFrame({"sex": ["{F, M}", "X", "{F, M}"]})))
@@ -110,7 +112,8 @@ def domain(column: Column) -> tuple[float, float]:
     """Return the ends of the column's scale: public bounds where declared, else what was observed.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
+    >>> from sfumato.calendar_labels import days_of
+    from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> domain(code(pl.Series([31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(16, 94))))
     (16.0, 94.0)
@@ -132,7 +135,8 @@ def read_regions(column: Column, released: Table) -> Regions:
     Reads one column of text, or the `x_min`, `x_max` and `x_missing` of `ranges="columns"`.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
+    >>> from sfumato.calendar_labels import days_of
+    from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> age = code(pl.Series("age", [31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER))
     >>> read_regions(age, Table(pl.DataFrame({"age": ["[31-47]", "31 to 47"]})))
@@ -146,6 +150,8 @@ like [20-29], or *
         return _from_limits(column, released.column(f"{name}_min"), released.column(f"{name}_max"), flags)
     series = released.column(name)
     if column.kind.numeric and column.attribute.hierarchy is None and series.dtype != pl.String:
+        if column.kind is Kind.INTEGER and series.dtype.is_float():
+            series = series.round()  # the mean of integers, shown at the nearest one
         return _from_limits(column, series, series, None)
     return _from_labels(column, series.cast(pl.String))
 
@@ -154,7 +160,8 @@ def exact_regions(column: Column) -> Regions:
     """Return every code of the original column as a region of its own.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
+    >>> from sfumato.calendar_labels import days_of
+    from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> exact_regions(code(pl.Series([7, None, 9]), Attribute("age", Role.QUASI, Kind.INTEGER))).low.tolist()
     [7.0, 8.0, 9.0]
@@ -205,21 +212,30 @@ def _range_reader(column: Column) -> Callable[[str | None], Cell | None]:
     value = _value_reader(column)
     joint = "-" if column.kind is Kind.INTEGER else ".."
 
+    def single(label: str) -> float | None:
+        found = value(label)
+        if found is None and column.kind is Kind.INTEGER:
+            number = _number(label)  # the mean of integers, shown at the nearest one
+            return None if number is None else float(round(number))
+        return found
+
+    def stretch(label: str) -> tuple[float, float] | None:
+        if label[:1] == "[" and label[-1:] == "]":
+            ends = ((value(left), value(right)) for left, right in _splits(label[1:-1], joint))
+            return next(((a, b) for a, b in ends if a is not None and b is not None and a <= b), None)
+        period = days_of(label) if column.kind is Kind.DATE else None
+        return None if period is None else (_days(period[0]), _days(period[1]))
+
     def read(label: str | None) -> Cell | None:
         if label is None or label in marks:
             return [], True
         if label == SUPPRESSED:
             return [domain(column)], column.has_missing
-        single = value(label)
-        if single is not None:
-            return [(single, single)], False
-        body = label.removesuffix("?")
-        if body[:1] != "[" or body[-1:] != "]":
-            return None
-        for left, right in _splits(body[1:-1], joint):
-            low, high = value(left), value(right)
-            if low is not None and high is not None and low <= high:
-                return [(low, high)], body != label
+        for text, joined in ((label, False), (label.removesuffix("?"), True)):
+            point = single(text)
+            run = stretch(text) if point is None else (point, point)
+            if run is not None:
+                return [run], joined
         return None
 
     return read

@@ -22,6 +22,7 @@ from sfumato.release import Release
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.table import Table
+from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class Evidence:
     table: Table
     schema: Schema
     release: Release
+    released: Table
     before: Measures
     after: Measures
     utility: Utility
@@ -50,16 +52,25 @@ class Evidence:
         """Return the evidence, measured."""
         settled = schema.settled(table)
         quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
+        released = _joined(release)
         shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
+        classes = [GROUP] if release.companions else shown
         return cls(
             table,
             settled,
             release,
+            released,
             before=check(table, quasi, sensitive, schema=settled),
-            after=check(release.table, shown, sensitive, schema=settled),
-            utility=utility(table, settled, release.table),
-            sizes=release.table.frame.group_by(shown).len()["len"].to_numpy().astype(np.int64),
+            after=check(released, classes, sensitive, schema=settled),
+            utility=utility(table, settled, released),
+            sizes=released.frame.group_by(classes).len()["len"].to_numpy().astype(np.int64),
         )
+
+    @property
+    def information_loss(self) -> float | None:
+        """The share of variance lost where groups are shown as their centroids; None for other releases."""
+        loss = self.release.steward.get("information_loss")
+        return None if loss is None else loss / 100
 
     @property
     def card(self) -> Card:
@@ -108,3 +119,13 @@ class Evidence:
         frame = self.release.table.frame
         texts = [frame[name].cast(pl.String) for name in self.quasi if name in frame.columns]
         return sum(int((series == SUPPRESSED).sum()) for series in texts)
+
+
+def _joined(release: Release) -> Table:
+    """Return the released rows; where sensitive values lie in a second table, each group's are dealt to its rows."""
+    if SENSITIVE not in release.companions:
+        return release.table
+    values = release.companions[SENSITIVE].frame
+    names = [name for name in values.columns if name != COUNT]
+    dealt = values.select(pl.col(names).repeat_by(COUNT)).explode(names).sort(GROUP).drop(GROUP)
+    return Table(pl.concat([release.table.frame.sort(GROUP), dealt], how="horizontal"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato.evaluate.centroids import variance_lost
 from sfumato.evaluate.utility import histogram
 from sfumato.kinds import Kind
 from sfumato.report import charts
@@ -23,6 +24,7 @@ FATES = {
     Role.OTHER: "Others, released as they are and protected by nothing",
 }
 LOSS = "0% is the value itself, 100% tells nothing more than the column’s whole range."
+CENTROIDS = "0% are the values themselves, 100% is one mean for all; words have no variance of their own."
 DISCERNIBILITY = "Sum of squared class sizes, and the whole table for each row withheld. Lower is finer."
 DISTANCE = "Distance between the histograms before and after: 0% alike, 100% apart."
 PICTURES = "A range or set counts for each of its values in equal shares. Sensitive columns come last."
@@ -65,6 +67,8 @@ def class_sizes(evidence: Evidence) -> Markup:
 
 def loss_per_column(evidence: Evidence) -> Markup:
     """Return the loss of each quasi-identifier, as a chart and in numbers."""
+    if evidence.information_loss is not None:
+        return _loss_of_centroids(evidence, evidence.information_loss)
     losses = {name: evidence.utility.columns[name] for name in evidence.quasi}
     ordered = dict(sorted(losses.items(), key=lambda item: -item[1].ncp))
     rows = [[name, percent(loss.ncp), percent(loss.histogram_distance)] for name, loss in ordered.items()]
@@ -77,6 +81,21 @@ def loss_per_column(evidence: Evidence) -> Markup:
             element("div", picture, numbers, class_="pictured"),
         ]
     )
+
+
+def _loss_of_centroids(evidence: Evidence, loss: float) -> Markup:
+    lost = variance_lost(evidence.table, evidence.schema, evidence.released)
+    ordered = dict(sorted(lost.items(), key=lambda item: -item[1]))
+    distances = evidence.utility.columns
+    rows = [
+        [name, percent(ordered[name]) if name in ordered else "–", percent(distances[name].histogram_distance)]
+        for name in (*ordered, *(name for name in evidence.quasi if name not in ordered))
+    ]
+    parts = [grid("Variance lost, and distance of histograms", ["Column", "Loss", "Distance"], rows)]
+    if ordered:
+        parts.insert(0, figure("Variance lost", charts.losses(ordered)))
+    lead = f"Groups are shown as their centroids, which lose {percent(loss)} of the variance. {CENTROIDS} {DISTANCE}"
+    return joined([element("p", lead), element("div", *parts, class_="pictured")])
 
 
 def before_and_after(evidence: Evidence) -> Markup:
@@ -93,7 +112,7 @@ def before_and_after(evidence: Evidence) -> Markup:
 
 
 def _picture(evidence: Evidence, name: str) -> Markup:
-    found = histogram(evidence.table, evidence.schema, evidence.release.table, name)
+    found = histogram(evidence.table, evidence.schema, evidence.released, name)
     attribute = evidence.schema.columns[name]
     bars = [*zip(found.labels, found.before, found.after, strict=True)]
     if any(found.missing):

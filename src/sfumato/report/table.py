@@ -74,7 +74,13 @@ def _tiles(evidence: Evidence) -> Markup:
         "Rows released": f"{count(evidence.after.rows)} of {count(evidence.before.rows)}",
         f"Smallest class, in {units(evidence.card)}": count(smallest),
         "Highest risk of being found": " → ".join(risks),
-        "Detail lost on average": percent(evidence.utility.gcp),
+        **_lost(evidence),
     }
     figures = (element("div", element("dt", name), element("dd", value)) for name, value in tiles.items())
     return element("dl", *figures, class_="tiles")
+
+
+def _lost(evidence: Evidence) -> dict[str, str]:
+    if evidence.information_loss is not None:
+        return {"Information loss": percent(evidence.information_loss)}
+    return {"Detail lost on average": percent(evidence.utility.gcp)}
