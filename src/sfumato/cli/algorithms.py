@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from sfumato.cli.options import Flag
+from sfumato.cli.options import Flag, Whole
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,8 +20,36 @@ CLASSES = {
     "incognito": "Incognito",
     "optimal": "Optimal",
     "anatomy": "Anatomy",
+    "mdav": "MDAV",
+    "mdav+": "MDAVPlus",
+    "mdav-plus": "MDAVPlus",
+    "mdav*": "MDAVStar",
+    "mdav-star": "MDAVStar",
+    "vmdav": "VMDAV",
+    "univariate": "Univariate",
+    "kanonymeans": "KAnonyMeans",
+    "kanonymeans*": "KAnonyMeansStar",
+    "kanonymeans-star": "KAnonyMeansStar",
+    "best": "Improve",
 }
-Algorithm = Literal["mondrian", "datafly", "incognito", "optimal", "anatomy"]
+Algorithm = Literal[
+    "mondrian",
+    "datafly",
+    "incognito",
+    "optimal",
+    "anatomy",
+    "mdav",
+    "mdav+",
+    "mdav-plus",
+    "mdav*",
+    "mdav-star",
+    "vmdav",
+    "univariate",
+    "kanonymeans",
+    "kanonymeans*",
+    "kanonymeans-star",
+    "best",
+]
 
 
 @Parameter(name="*", group="Algorithm")
@@ -34,6 +62,8 @@ class AlgorithmOptions:
         relaxed: Let equal values fall on both sides of a cut (mondrian).
         suppress: Share of the rows that may be suppressed (datafly, optimal).
         metric: What the chosen generalisation has least of (incognito, optimal). [default: ncp]
+        seconds: How long to search (kanonymeans*, best). [default for best: 60]
+        seed: Steers a search; it is no secret (kanonymeans, kanonymeans*, best).
         local: Give suppressed rows wider labels of their own where that holds them (datafly, optimal).
         ranges: Write numeric ranges as text, or as two columns x_min and x_max. [default: text]
         keep_order: Leave rows in their order, which the card reports as a risk.
@@ -43,6 +73,8 @@ class AlgorithmOptions:
     relaxed: Flag = False
     suppress: float | None = None
     metric: Annotated[Literal["ncp", "discernibility", "height"] | None, Parameter(show_default=False)] = None
+    seconds: float | None = None
+    seed: Whole = None
     local: Flag = False
     ranges: Annotated[Literal["text", "columns"] | None, Parameter(show_default=False)] = None
     keep_order: Flag = False

@@ -11,8 +11,9 @@ from cyclopts import Parameter
 from sfumato.cli.algorithms import AlgorithmOptions
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
-from sfumato.cli.progress import steps
+from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
 from sfumato.errors import ParameterError
+from sfumato.progress import listening
 from sfumato.staging import Staging
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def anonymize(
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
         explain: List all minimal generalisations and their costs (incognito).
-        json: Print the card.
+        json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
     schema = roles.build()
@@ -62,7 +63,8 @@ def anonymize(
         step("anonymizing")
         if explain:
             _explain(chosen, original, schema, asked)
-        release = chosen.anonymize(original, schema, asked)
+        with listening(step.share), Interrupts() as interrupts:
+            release = chosen.anonymize(original, schema, asked)
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
@@ -72,8 +74,8 @@ def anonymize(
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
     if output == STDOUT:
         release.write(STDOUT)
-    say_what_left(final, output, report, json=json)
-    return 0
+    say_what_left(final, output, report, json=json, steward=release.steward)
+    return INTERRUPTED if interrupts.happened else 0
 
 
 def _explain(chosen: Anonymizer, table: Table, schema: Schema, models: Sequence[Model]) -> None:

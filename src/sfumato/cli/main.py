@@ -11,12 +11,12 @@ from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.check import check
+from sfumato.cli.progress import INTERRUPTED
 from sfumato.cli.propose import schema, suggest
 from sfumato.cli.series import republish, series
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
-INTERRUPTED = 130
 BAD_USAGE = 2
 
 app = App(

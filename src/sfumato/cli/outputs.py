@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json as json_text
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,10 +57,16 @@ def refuse_mixed_output(output: Path, card: Path | None, *, json: bool) -> None:
         raise ParameterError("the data go to standard output; say with --card where the card goes")
 
 
-def say_what_left(card: Card, output: Path, report: Path | None, *, json: bool) -> None:
-    """Print the card, or a few lines about the release for a person."""
+def say_what_left(
+    card: Card, output: Path, report: Path | None, *, json: bool, steward: Mapping[str, float] | None = None
+) -> None:
+    """Print the card, or a few lines about the release for a person.
+
+    What was measured against the original (`steward`) is printed beside the card and is not part of it.
+    """
+    measured = {name: round(value, 6) for name, value in (steward or {}).items()}
     if json:
-        sys.stdout.write(card.to_json())
+        sys.stdout.write(json_text.dumps({**json_text.loads(card.to_json()), **measured}, indent=2) + "\n")
         return
     released = card.released
     place = "standard output" if output == STDOUT else str(output)
@@ -66,6 +74,7 @@ def say_what_left(card: Card, output: Path, report: Path | None, *, json: bool) 
     for model in released.models:
         column = f" of {model.column}" if model.column else ""
         lines.append(f"  {model.model}{column}: asked {model.asked:g}, released table has {model.measured:g}")
+    lines += [f"  {name.replace('_', ' ')} (for the steward): {value:g} %" for name, value in measured.items()]
     lines += [f"  warning: {warning}" for warning in card.warnings]
     if report is not None:
         lines.append(f"  steward's report (do not publish): {report}")

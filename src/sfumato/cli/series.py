@@ -94,5 +94,5 @@ def republish(
             from sfumato.report import table_report
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
-    say_what_left(final, output or history, report, json=json)
+    say_what_left(final, output or history, report, json=json, steward=release.steward)
     return 0

@@ -45,8 +45,7 @@ class Regions:
     column's scale: numbers, days since 1970, or the place of a category among the column's levels.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.calendar_labels import days_of
-    from sfumato.coding import code
+    >>> from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> sex = code(pl.Series("sex", ["F", "M", "X"]), Attribute("sex", Role.QUASI, Kind.CATEGORY))
     >>> regions = read_regions(sex, Table(pl.DataFrame({"sex": ["{F, M}", "X", "{F, M}"]})))
@@ -112,8 +111,7 @@ def domain(column: Column) -> tuple[float, float]:
     """Return the ends of the column's scale: public bounds where declared, else what was observed.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.calendar_labels import days_of
-    from sfumato.coding import code
+    >>> from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> domain(code(pl.Series([31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(16, 94))))
     (16.0, 94.0)
@@ -135,8 +133,7 @@ def read_regions(column: Column, released: Table) -> Regions:
     Reads one column of text, or the `x_min`, `x_max` and `x_missing` of `ranges="columns"`.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.calendar_labels import days_of
-    from sfumato.coding import code
+    >>> from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> age = code(pl.Series("age", [31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER))
     >>> read_regions(age, Table(pl.DataFrame({"age": ["[31-47]", "31 to 47"]})))
@@ -160,8 +157,7 @@ def exact_regions(column: Column) -> Regions:
     """Return every code of the original column as a region of its own.
 
     >>> from sfumato.attribute import Attribute
-    >>> from sfumato.calendar_labels import days_of
-    from sfumato.coding import code
+    >>> from sfumato.coding import code
     >>> from sfumato.roles import Role
     >>> exact_regions(code(pl.Series([7, None, 9]), Attribute("age", Role.QUASI, Kind.INTEGER))).low.tolist()
     [7.0, 8.0, 9.0]

@@ -1,6 +1,7 @@
 """Pages for the data steward, never for the public: what a release promises, costs and risks."""
 
+from sfumato.report.findings import findings_chapter
 from sfumato.report.page import Chapter, Section, collect
 from sfumato.report.table import table_chapter, table_report
 
-__all__ = ["Chapter", "Section", "collect", "table_chapter", "table_report"]
+__all__ = ["Chapter", "Section", "collect", "findings_chapter", "table_chapter", "table_report"]

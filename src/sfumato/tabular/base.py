@@ -73,6 +73,7 @@ class Anonymizer(Validated, ABC):
     """
 
     algorithm: ClassVar[str]
+    notes: ClassVar[tuple[str, ...]] = ()
     ranges: str
     keep_order: bool
 
@@ -116,7 +117,8 @@ class Anonymizer(Validated, ABC):
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
+        return {name: value.algorithm if isinstance(value, Anonymizer) else value for name, value in values.items()}
 
     def _recode(self, problem: Problem, partition: Partition) -> dict[str, list[Coarse]]:
         examples = partition.points.examples
@@ -137,6 +139,7 @@ class Anonymizer(Validated, ABC):
             frame.columns,
             algorithm=self.algorithm,
             settings=self.settings(),
+            notes=self.notes,
             seeded=not source.secure and not self.keep_order,
         )
 

@@ -32,8 +32,9 @@ def make_card(
     algorithm: str,
     settings: dict[str, Any],
     seeded: bool,
+    notes: Sequence[str] = (),
 ) -> Card:
-    """Return the card of a table whose released values form `groups`."""
+    """Return the card of a table whose released values form `groups`; `notes` join its assumptions."""
     measured = [
         MeasuredModel(
             model=model.name, column=model.sensitive, asked=model.asked, measured=float(f"{model.measure(groups):.12g}")
@@ -59,7 +60,7 @@ def make_card(
             parameters=_parameters(problem.models),
             unit="row" if person is None else f"person (all rows with the same '{person}')",
         ),
-        assumptions=[*ASSUMPTIONS, *([ONE_ROW] if person is None else [])],
+        assumptions=[*ASSUMPTIONS, *([ONE_ROW] if person is None else []), *notes],
         released=released,
         audits=[_finding(model, entry.measured) for model, entry in zip(problem.models, measured, strict=True)],
         warnings=_warnings(problem, groups, settings, seeded=seeded),

@@ -5,14 +5,15 @@ Domingo-Ferrer & Mateo-Sanz 2002; each class cites its own paper. A seed steers 
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from sfumato.distinct import Numbering
-from sfumato.errors import SchemaError
+from sfumato.errors import ParameterError, SchemaError
 from sfumato.parameters import OneOf, Optional, Real, Rule, Whole
 from sfumato.progress import tell
 from sfumato.tabular.base import Anonymizer, Partition
@@ -32,6 +33,11 @@ class Microaggregator(Anonymizer):
     >>> sf.MDAV(keep_order=True).anonymize(people, schema, [sf.KAnonymity(2)]).frame["age"].to_list()
     [21.0, 21.0, 72.0, 72.0]
     """
+
+    notes: ClassVar = (
+        "Quasi-identifiers are shown as their group's centroid (mean, middle, commonest word or common node), not as "
+        "the persons' own values.",
+    )
 
     @abstractmethod
     def groups(self, points: Records, k: int) -> Labels:
@@ -203,6 +209,9 @@ class KAnonyMeans(Microaggregator):
 class KAnonyMeansStar(Microaggregator):
     """kAnonyMeans from first centres that are bred for generations or seconds (Stoldt 2019).
 
+    `seconds`, where given, takes the place of `generations`; without them the seed reproduces the result. Ctrl-C keeps
+    the best so far.
+
     >>> KAnonyMeansStar(generations=3).algorithm
     'kanonymeans*'
     """
@@ -215,19 +224,47 @@ class KAnonyMeansStar(Microaggregator):
     RULES: ClassVar = {"generations": Optional(Whole(1)), **TIMES}
     algorithm: ClassVar = "kanonymeans*"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_endless(self, "generations", self.generations, self.seconds)
+
     def groups(self, points: Records, k: int) -> Labels:
         from sfumato.tabular.microaggregation.kanonymeans_star import kanonymeans_star
 
-        spread = float(np.square(points).sum())
+        spread, begun = float(np.square(points).sum()), time.monotonic()
+        generations = self.generations if self.seconds is None else None
 
         def news(generation: int, error: float) -> None:
-            share = generation / self.generations if self.generations else 0.0
-            tell(share, f"loss {100 * error / spread if spread else 0:.3f} %")
+            done, whole = (generation, generations) if generations else (time.monotonic() - begun, self.seconds)
+            tell(min(1.0, done / (whole or 1)), f"loss {100 * error / spread if spread else 0:.3f} %")
 
-        generations = self.generations if self.seconds is None else None
         return kanonymeans_star(
             points, k, generations=generations, seconds=self.seconds, seed=self.seed, on_generation=news
         )
+
+
+def _refuse_endless(search: Microaggregator, name: str, count: int | None, seconds: float | None) -> None:
+    if count is None and seconds is None:
+        raise ParameterError(f"{type(search).__name__} would never stop; give '{name}', 'seconds' or both")
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A rule for parameters: another microaggregator.
+
+    >>> Grouping().accepts(MDAV()), Grouping().accepts("mdav")
+    (True, False)
+    """
+
+    wanted: str = "a microaggregator, for example MDAV()"
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the value finds groups."""
+        return isinstance(value, Microaggregator)
+
+    def refused(self) -> list[object]:
+        """Return values that must be refused."""
+        return ["mdav", MDAV, None]
 
 
 @dataclass(frozen=True)
@@ -247,8 +284,15 @@ class Improve(Microaggregator):
     seed: int = 0
     keep_order: bool = False
 
-    RULES: ClassVar = {"iterations": Optional(Whole(1)), **TIMES}
+    RULES: ClassVar = {"start": Grouping(), "iterations": Optional(Whole(1)), **TIMES}
     algorithm: ClassVar = "best"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_endless(self, "iterations", self.iterations, self.seconds)
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "start": self.start.algorithm}
 
     def groups(self, points: Records, k: int) -> Labels:
         from sfumato.tabular.microaggregation.improve import improve

@@ -34,24 +34,39 @@ def centroid(column: Column, labels: Labels, count: int) -> Coarse:
         return _middle(column, labels, count)
     if column.attribute.hierarchy is not None or column.kind is Kind.TEXT:
         return recode(column, column.codes, labels, count, "text")[0]
-    counts = np.bincount(labels * column.size + column.codes, minlength=count * column.size)
-    commonest = counts.reshape(count, column.size).argmax(axis=1)
     marks = {0: column.missing_mark or None} if column.has_missing else {}
-    shown = [marks[code] if code in marks else column.text(code) for code in commonest.tolist()]
+    shown = [marks[code] if code in marks else column.text(code) for code in _commonest(column, labels, count).tolist()]
     return written(column.name, shown, np.arange(count))
+
+
+def _commonest(column: Column, labels: Labels, count: int) -> Labels:
+    """Return the commonest code of each group, the lowest on ties; memory grows with the rows, not with the codes."""
+    pairs, times = np.unique(labels * column.size + column.codes, return_counts=True)
+    groups, codes = np.divmod(pairs, column.size)
+    order = np.lexsort((codes, -times, groups))
+    return np.asarray(codes[order][np.searchsorted(groups, np.arange(count))])
+
+
+def _means(values: Floats, labels: Labels, count: int) -> Floats:
+    """Return the mean of each group, 0 where it is empty; rounding never takes it past the group's own values."""
+    exponent = np.frexp(np.abs(values).max(initial=0.0))[1]  # a power of two, so that no sum overflows
+    sums = np.bincount(labels, weights=np.ldexp(values, -exponent), minlength=count)
+    sizes = np.bincount(labels, minlength=count)
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, labels, values)
+    np.maximum.at(high, labels, values)
+    return np.where(sizes > 0, np.clip(np.ldexp(sums / np.maximum(sizes, 1), exponent), low, high), 0.0)
 
 
 def _middle(column: Column, labels: Labels, count: int) -> Coarse:
     present = np.ones(len(labels), dtype=bool) if not column.has_missing else column.codes > 0
     sizes = np.bincount(labels[present], minlength=count)
-    sums = np.bincount(labels[present], weights=numbers(column)[present], minlength=count)
-    means = sums / np.maximum(sizes, 1)
-    texts = _texts(column, means)
+    texts = _texts(column, _means(numbers(column)[present], labels[present], count))
     if not column.has_missing:
         return written(column.name, texts, np.arange(count))
     joined = np.bincount(labels[~present], minlength=count) > 0
     shown = [
-        None if size == 0 and not column.missing_mark else column.missing_mark if size == 0 else f"{text}{'?' * mixed}"
+        f"{text}{'?' if mixed else ''}" if size > 0 else column.missing_mark or None
         for text, size, mixed in zip(texts, sizes, joined, strict=True)
     ]
     return written(column.name, shown, np.arange(count))

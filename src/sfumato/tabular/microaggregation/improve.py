@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.microaggregation.partition_kernel import total_error
 from sfumato.tabular.microaggregation.polish import Bench, dense, open_bench, polishing
@@ -99,7 +100,7 @@ def improve(
     """
     if seconds is None and iterations is None:
         message = "A search needs a limit: seconds, iterations or both."
-        raise ValueError(message)
+        raise ParameterError(message)
     limit = Limit(seconds, iterations, time.monotonic())
     if len(x) < 2 * k:
         return np.zeros(len(x), np.int64)

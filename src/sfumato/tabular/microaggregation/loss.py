@@ -12,7 +12,9 @@ Labels = npt.NDArray[np.int64]
 
 def standardize(x: npt.NDArray[np.float64]) -> Records:
     """Return the columns of ``x`` with mean 0 and standard deviation 1; constant ones become 0."""
-    centred = np.ascontiguousarray(x, dtype=np.float64) - x.mean(axis=0)
+    # A power of two keeps every bit of the result and lets no column, however large or small, overflow.
+    x = np.ldexp(x, -np.frexp(np.abs(x).max(axis=0))[1])
+    centred = x - x.mean(axis=0)
     # A constant column can keep a rounding residue, which dividing would blow up to 1.
     constant = x.max(axis=0) == x.min(axis=0)
     scale = np.where(constant, 1.0, centred.std(axis=0))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csc_array
 
+from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.microaggregation.optimum_kernel import cheap_groups, pair_distances
 
@@ -70,7 +71,7 @@ def optimum(x: Records, k: int, start: Labels) -> tuple[Labels, float]:
     n = len(x)
     if sum(comb(n, size) for size in range(k, 2 * k)) > MOST_GROUPS:
         message = f"The exact optimum is for small instances. Got {n} records with k = {k}."
-        raise ValueError(message)
+        raise ParameterError(message)
     pairs = pair_distances(x)
     if n < 2 * k:
         return np.zeros(n, np.int64), float(pairs.sum() / (2 * n))
@@ -80,7 +81,7 @@ def optimum(x: Records, k: int, start: Labels) -> tuple[Labels, float]:
     groups, errors = priced(pairs, k, prices, slack, MOST_GROUPS // 20)
     if len(groups) == MOST_GROUPS // 20:
         message = "The start is too far from the optimum: too many groups could still be in it."
-        raise ValueError(message)
+        raise ParameterError(message)
     cover = LinearConstraint(incidence(groups, n), 1.0, 1.0)
     solved = milp(errors, constraints=cover, integrality=np.ones(len(groups)), bounds=Bounds(0, 1))
     labels = np.empty(n, np.int64)

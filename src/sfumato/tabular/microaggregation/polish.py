@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.chain_kernel import chain_sweep
 from sfumato.tabular.microaggregation.journal import Journal, open_journal
 from sfumato.tabular.microaggregation.journal_kernel import forget
@@ -43,7 +44,7 @@ def open_bench(x: Records, k: int, labels: Labels) -> Bench:
     """Return the groups of ``labels``, those of 2k or more split, ready for a search."""
     if np.bincount(labels).min() < k:
         message = f"Every group to improve must have at least k = {k} records."
-        raise ValueError(message)
+        raise ParameterError(message)
     partition = open_partition(x, k, near_records(x, min(REACH, len(x) - 1)))
     fill(partition, split_large(x, labels, k))
     mean_error = float(partition.error.sum()) / len(x)

@@ -3,6 +3,7 @@
 Numbers, dates and ranks are z-scored (Domingo-Ferrer & Mateo-Sanz 2002). A category becomes one coordinate per
 value, scaled so that the column's total variance is 1 like that of a z-scored number; with a hierarchy, one per node,
 so that values apart high in the tree lie farther apart (after Domingo-Ferrer & Torra 2005 on heterogeneous data).
+A missing number takes the column's mean and differs from it in a coordinate of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def _block(column: Column) -> Records:
         missing = column.codes == 0 if column.has_missing else np.zeros(len(values), dtype=bool)
         filled = np.where(missing, values[~missing].mean() if (~missing).any() else 0.0, values)
         block = standardize(filled[:, None])
-        return np.concatenate([block, standardize(missing[:, None].astype(float))], axis=1) if missing.any() else block
+        return _scaled(np.concatenate([block, missing[:, None]], axis=1)) if missing.any() else block
     return _scaled(np.concatenate(_levels(column), axis=1))
 
 

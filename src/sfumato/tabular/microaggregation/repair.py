@@ -21,30 +21,32 @@ def repaired(problem: Problem, points: Records, labels: Labels) -> Labels:
     """
     if problem.person is None and not problem.sensitive:
         return labels
-    labels = dense(labels)
     sums, sizes = group_sums(points, labels)
+    means = sums / sizes[:, None]
+    rows = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
     test = _Test(problem)
-    pending = [group for group in range(len(sizes)) if not test.holds(np.flatnonzero(labels == group))]
+    pending = [group for group in range(len(rows)) if not test.holds(rows[group])]
     while pending:
         group = pending.pop()
-        if sizes[group] == 0:
+        if len(rows[group]) == 0:
             continue
-        nearest = _nearest(sums, sizes, group)
-        labels[labels == group] = nearest
+        nearest = _nearest(means, group)
+        rows[nearest] = np.concatenate([rows[nearest], rows[group]])
+        rows[group] = rows[group][:0]
         sums[nearest] += sums[group]
-        sizes[nearest] += sizes[group]
-        sizes[group] = 0
-        if not test.holds(np.flatnonzero(labels == nearest)):
+        means[nearest], means[group] = sums[nearest] / len(rows[nearest]), np.inf
+        if not test.holds(rows[nearest]):
             pending.append(nearest)
-    return dense(labels)
+    merged = np.empty_like(labels)
+    merged[np.concatenate(rows)] = np.repeat(np.arange(len(rows)), [len(one) for one in rows])
+    return dense(merged)
 
 
-def _nearest(sums: Records, sizes: Labels, group: int) -> int:
-    live = sizes > 0
-    live[group] = False
-    means = sums / np.maximum(sizes, 1)[:, None]
+def _nearest(means: Records, group: int) -> int:
+    """Return the group of the nearest mean; groups that are gone lie at infinity."""
     distances = np.square(means - means[group]).sum(axis=1)
-    return int(np.argmin(np.where(live, distances, np.inf)))
+    distances[group] = np.inf
+    return int(np.argmin(distances))
 
 
 class _Test:

@@ -6,6 +6,7 @@ Stamm & Schaub, "Faster optimal univariate microaggregation" (2024).
 
 import numpy as np
 
+from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.microaggregation.univariate_kernel import sorted_groups
 
@@ -14,7 +15,7 @@ def univariate(x: Records, k: int) -> Labels:
     """Return the labels of least error; groups are runs of k to 2k-1 sorted values."""
     if x.shape[1] != 1:
         message = f"Univariate microaggregation takes one column. Got {x.shape[1]} instead."
-        raise ValueError(message)
+        raise ParameterError(message)
     order = np.argsort(x[:, 0], kind="stable")
     labels = np.empty(len(x), np.int64)
     labels[order] = sorted_groups(x[order, 0], k)
