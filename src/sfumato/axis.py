@@ -9,12 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 
 from sfumato.attribute import Attribute
+from sfumato.calendar_labels import days_of
 from sfumato.cells import MISSING_MARKS, RANGE, Cell, Number
 from sfumato.errors import SchemaError
 from sfumato.hierarchy import SUPPRESSED
+from sfumato.kinds import Kind
 
 MASKED = re.compile(r"(?P<prefix>[^*]+)\*+")
 DAY = re.compile(r"\[?\d{4}-\d\d-\d\d")
@@ -36,12 +39,27 @@ class Axis:
         marks = MISSING_MARKS if attribute is None else (*MISSING_MARKS, *attribute.missing)
         self.attribute = attribute
         self.cells = {text: Cell.of(text, marks) for text in dict.fromkeys(texts)}
-        self.numeric = all(cell.limits is not None for cell in self.cells.values() if cell.words)
+        if self._dated and (attribute is None or attribute.hierarchy is None):
+            self.cells = {text: _on_the_calendar(cell) for text, cell in self.cells.items()}
+        told = all(cell.limits is not None for cell in self.cells.values() if cell.words)
+        self.numeric = told and not self._named_by_numbers()
         self._masks = self._numeric_masks() if self.numeric else self._word_masks()
 
     def __getitem__(self, text: str | None) -> int:
         """The atoms that a published text covers, as bits."""
         return self._masks[text]
+
+    def _named_by_numbers(self) -> bool:
+        """Whether a number stands for others in the hierarchy, as 1 for the codes 10 and 11."""
+        tree = None if self.attribute is None else self.attribute.hierarchy
+        if tree is None:
+            return False
+        for label, level, start, end in tree.nodes():
+            shown = self.cells[label].limits if level and label in self.cells else None
+            below = [Cell.of(leaf).limits for leaf in tree.leaves[start:end]] if shown is not None else []
+            if shown and any(leaf is None or leaf[0] < shown[0] or leaf[1] > shown[1] for leaf in below):
+                return True
+        return False
 
     @property
     def size(self) -> int:
@@ -154,4 +172,14 @@ class Axis:
 
     @cached_property
     def _dated(self) -> bool:
-        return any(DAY.match(word) for cell in self.cells.values() if cell.limits is not None for word in cell.words)
+        """Whether the column holds days, declared or to be seen; 2025 is then a year."""
+        if self.attribute is not None and self.attribute.kind is Kind.DATE:
+            return True
+        words = [word for cell in self.cells.values() for word in cell.words]
+        return any(DAY.match(word) or (days_of(word) and not word.isdigit()) for word in words)
+
+
+def _on_the_calendar(cell: Cell) -> Cell:
+    """Return a cell that is a month, quarter, year or decade as its days; any other as it is."""
+    days = days_of(next(iter(cell.words))) if len(cell.words) == 1 else None
+    return cell if days is None else replace(cell, limits=(days[0].toordinal(), days[1].toordinal()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.errors import InputError, SchemaError
+from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.roles import Role
 from sfumato.schema import Schema
@@ -38,6 +38,8 @@ def series(tables: Sequence[Table], schema: Schema, *, l: int = 2) -> list[Findi
     """
     if len(tables) < 2:
         raise InputError(f"an attack on a series needs at least two releases; found {len(tables)}")
+    if l < 2:
+        raise ParameterError(f"an attack on a series asks whether at least 2 values remain possible; found l={l}")
     quasi, sensitive = schema.names(Role.QUASI), schema.names(Role.SENSITIVE)
     if not quasi or not sensitive:
         raise SchemaError("an attack on a series needs quasi-identifiers and a sensitive column; declare both")

@@ -13,6 +13,7 @@ from sfumato.cli.algorithms import AlgorithmOptions
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
 from sfumato.cli.progress import steps
+from sfumato.errors import ParameterError
 from sfumato.staging import Staging
 
 
@@ -39,6 +40,9 @@ def series(
     with steps(2) as step:
         step("reading")
         published = [read(table) for table in tables]
+        if roles.person is not None:
+            for table in published:
+                table.column(roles.person)  # a pseudonym named here must be there to be followed
         step("attacking")
         findings = attack(published, roles.build(), l=2 if l is None else l)
     if json:
@@ -80,6 +84,8 @@ def republish(
     from sfumato.io import read
     from sfumato.tabular.republication import republish as publish
 
+    if output is None and (card or report):
+        raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")
     schema = roles.build()
     asked, chosen = models.build(schema), algorithm.build()
     with Staging() as staging, steps(3) as step:

@@ -129,7 +129,8 @@ def _refuse_other_models(models: Sequence[Model]) -> None:
                 "ask for l-diversity, or choose another algorithm"
             )
     if len(columns) > 1:
-        raise ParameterError(f"anatomy hides one sensitive column; found models of {len(columns)}; ask for one")
+        named = ", ".join(sorted(str(column) for column in columns))
+        raise ParameterError(f"anatomy hides one sensitive column; found models of {named}; declare one as sensitive")
 
 
 def _dealt(problem: Problem, source: Source) -> Partition:

@@ -20,7 +20,7 @@ from sfumato.tabular.microaggregation.journal_kernel import (
 from sfumato.tabular.microaggregation.lanes_kernel import gap
 from sfumato.tabular.microaggregation.loss import Records, squared_error
 from sfumato.tabular.microaggregation.mdav import mdav
-from sfumato.tabular.microaggregation.neighbours_kernel import near_records
+from sfumato.tabular.microaggregation.neighbours import near_records
 from sfumato.tabular.microaggregation.partition import Partition
 from sfumato.tabular.microaggregation.partition_kernel import total_error
 from sfumato.tabular.microaggregation.polish import REACH, Bench, open_bench

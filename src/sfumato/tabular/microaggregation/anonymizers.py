@@ -20,6 +20,10 @@ from sfumato.tabular.base import Anonymizer, Partition
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.problem import Problem
 
+CENTROIDS = (
+    "Quasi-identifiers are shown as their group's centroid (mean, middle, commonest word or common node), "
+    "not as the persons' own values."
+)
 KEEP_ORDER: dict[str, Rule] = {"keep_order": OneOf((False, True))}
 TIMES: dict[str, Rule] = {"seconds": Optional(Real(0, above=True)), "seed": Whole(0), **KEEP_ORDER}
 
@@ -34,10 +38,7 @@ class Microaggregator(Anonymizer):
     [21.0, 21.0, 72.0, 72.0]
     """
 
-    notes: ClassVar = (
-        "Quasi-identifiers are shown as their group's centroid (mean, middle, commonest word or common node), not as "
-        "the persons' own values.",
-    )
+    notes: ClassVar = (CENTROIDS,)
 
     @abstractmethod
     def groups(self, points: Records, k: int) -> Labels:

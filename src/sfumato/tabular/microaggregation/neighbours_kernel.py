@@ -1,4 +1,4 @@
-"""The nearest records of every record, which a local search takes its candidates from.
+"""The nearest records of some records, found in a tree of all of them.
 
 Bentley (1975), over the kd-tree of this package.
 """
@@ -7,17 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.kernel import kernel
-from sfumato.tabular.microaggregation.kdtree_kernel import build, nearest
+from sfumato.tabular.microaggregation.kdtree import Tree
+from sfumato.tabular.microaggregation.kdtree_kernel import nearest
 
 
 @kernel
-def near_records(x: npt.NDArray[np.float64], reach: int) -> npt.NDArray[np.int32]:
-    """Return the ``reach`` records nearest to each record, itself left out, nearest first."""
-    n = x.shape[0]
-    tree = build(x, np.arange(n))
+def fill_near(tree: Tree, x: npt.NDArray[np.float64], start: int, stop: int, result: npt.NDArray[np.int32]) -> None:
+    """Fill rows ``start`` to ``stop - 1`` of ``result`` with the records nearest to each, itself left out."""
+    reach = result.shape[1]
     near, records = np.empty(reach + 1), np.empty(reach + 1, np.int64)
-    result = np.empty((n, reach), np.int32)
-    for i in range(n):
+    for i in range(start, stop):
         nearest(tree, x[i], near, records)
         filled = 0
         for slot in np.argsort(near):
@@ -25,4 +24,3 @@ def near_records(x: npt.NDArray[np.float64], reach: int) -> npt.NDArray[np.int32
             if records[slot] != i and filled < reach:
                 result[i, filled] = records[slot]
                 filled += 1
-    return result

@@ -15,7 +15,7 @@ from sfumato.tabular.microaggregation.journal import Journal, open_journal
 from sfumato.tabular.microaggregation.journal_kernel import forget
 from sfumato.tabular.microaggregation.kanonymeans_kernel import split_large
 from sfumato.tabular.microaggregation.loss import Labels, Records
-from sfumato.tabular.microaggregation.neighbours_kernel import near_records
+from sfumato.tabular.microaggregation.neighbours import near_records
 from sfumato.tabular.microaggregation.partition import Partition, open_partition
 from sfumato.tabular.microaggregation.partition_kernel import fill
 from sfumato.tabular.microaggregation.polish_kernel import settle
