@@ -210,6 +210,9 @@ class KAnonyMeans(Microaggregator):
 class KAnonyMeansStar(Microaggregator):
     """kAnonyMeans from first centres that are bred for generations or seconds (Stoldt 2019).
 
+    Of `population` sets of centres the best `survivors` breed the others; in `mutants` of the children the share
+    `strength` of the centres is replaced by random rows. With `seconds`, generations do not count.
+
     `seconds`, where given, takes the place of `generations`; without them the seed reproduces the result. Ctrl-C keeps
     the best so far.
 
@@ -217,20 +220,39 @@ class KAnonyMeansStar(Microaggregator):
     'kanonymeans*'
     """
 
+    population: int = 20
+    survivors: int = 5
+    mutants: int = 8
+    strength: float = 0.05
     generations: int | None = 50
     seconds: float | None = None
     seed: int = 0
     keep_order: bool = False
 
-    RULES: ClassVar = {"generations": Optional(Whole(1)), **TIMES}
+    RULES: ClassVar = {
+        "population": Whole(2),
+        "survivors": Whole(1),
+        "mutants": Whole(0),
+        "strength": Real(0, 1),
+        "generations": Optional(Whole(1)),
+        **TIMES,
+    }
     algorithm: ClassVar = "kanonymeans*"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.survivors >= self.population:
+            raise ParameterError(
+                f"The 'survivors' parameter of KAnonyMeansStar must be below its population of {self.population}. "
+                f"Got {self.survivors} instead."
+            )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _refuse_endless(self, "generations", self.generations, self.seconds)
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.kanonymeans_star import kanonymeans_star
+        from sfumato.tabular.microaggregation.kanonymeans_star import Breeding, kanonymeans_star
 
         spread, begun = float(np.square(points).sum()), time.monotonic()
         generations = self.generations if self.seconds is None else None
@@ -240,7 +262,13 @@ class KAnonyMeansStar(Microaggregator):
             tell(min(1.0, done / (whole or 1)), f"loss {100 * error / spread if spread else 0:.3f} %")
 
         return kanonymeans_star(
-            points, k, generations=generations, seconds=self.seconds, seed=self.seed, on_generation=news
+            points,
+            k,
+            breeding=Breeding(self.population, self.survivors, self.mutants, self.strength),
+            generations=generations,
+            seconds=self.seconds,
+            seed=self.seed,
+            on_generation=news,
         )
 
 

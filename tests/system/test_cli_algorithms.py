@@ -1,0 +1,270 @@
+"""Every algorithm from the command line: the bundled patients go in, `check` confirms what comes out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sfumato.cli.main import run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCHEMA = ["--schema", "patients.toml", "--identifier", "cost"]
+QUASI = ["--quasi", "age,sex,zip,schooling,admission", "--sensitive", "disease"]
+FEW = ["--quasi", "age,sex,zip", "--sensitive", "disease", "--identifier", "name", "--other", "drop"]
+FULL_DOMAIN = ("datafly", "incognito", "optimal")
+REGIONS = """
+["*"]
+coast = ["A", "B"]
+hills = ["C", "D"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the bundled patients, their schema and their zip hierarchy."""
+    for name in ("patients.csv", "patients.toml", "zip.csv"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def card(folder: Path, name: str = "out.csv") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"{name}.card.json").read_text())
+    return found
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
+    """Run a command that must be refused, and return its one sentence."""
+    capsys.readouterr()
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    code = run(arguments)
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err.startswith("sfumato: ")
+    assert len(err.splitlines()) == 1
+    assert "internal error" not in err
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    return err
+
+
+def test_a_lattice_search_in_a_process_of_its_own(folder: Path) -> None:
+    command = [sys.executable, "-m", "sfumato", "anonymize", "patients.csv", "-o", "out.csv", *SCHEMA]
+    asked = ["--algorithm", "optimal", "--k", "10", "--l", "3", "--suppress", "0.02", "--hierarchy", "zip=zip.csv"]
+    done = subprocess.run([*command, *asked], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "k-anonymity: asked 10" in done.stdout
+    assert run(["check", "out.csv", *QUASI, "--require", "k=10,l=3"]) == 0
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", *FULL_DOMAIN])
+def test_patients_with_their_schema_and_a_report(folder: Path, algorithm: str) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *SCHEMA, "--k", "10", "--l", "3"]
+    assert run([*arguments, "--algorithm", algorithm, "--report", "report.html"]) == 0
+    assert run(["check", "out.csv", *QUASI, "--require", "k=10,l=3"]) == 0
+    assert run(["check", "patients.csv", *QUASI, "--require", "k=10,l=3"]) == 1
+    assert card(folder)["algorithm"] == algorithm
+    assert card(folder)["released"]["rows"] == pl.read_csv("out.csv", infer_schema=False).height == 2000
+    assert "do not publish" in (folder / "report.html").read_text(encoding="utf-8").casefold()
+    assert "Patient" not in (folder / "out.csv").read_text()
+
+
+@pytest.mark.parametrize("algorithm", FULL_DOMAIN)
+def test_a_column_shows_one_level_of_its_hierarchy(folder: Path, algorithm: str) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--hierarchy", "zip=zip.csv", "--k", "10"]
+    assert run([*arguments, "--algorithm", algorithm]) == 0
+    assert run(["check", "out.csv", "--quasi", "age,sex,zip", "--require", "k=10"]) == 0
+    tree = pl.read_csv("zip.csv", infer_schema=False)
+    shown = set(pl.read_csv(folder / "out.csv", infer_schema=False)["zip"])
+    assert [level for level in tree.columns if shown <= set(tree[level])]
+
+
+@pytest.mark.parametrize("algorithm", ["datafly", "optimal"])
+@pytest.mark.parametrize("local", [[], ["--local"]])
+def test_suppression_stays_within_its_limit(folder: Path, algorithm: str, local: list[str]) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--hierarchy", "zip=zip.csv", "--k", "10"]
+    assert run([*arguments, "--l", "3", "--algorithm", algorithm, "--suppress", "0.02", *local, "--report", "r.html"]) == 0
+    assert run(["check", "out.csv", "--quasi", "age,sex,zip", "--sensitive", "disease", "--require", "k=10,l=3"]) == 0
+    released = card(folder)["released"]
+    starred = pl.read_csv("out.csv", infer_schema=False).filter(pl.all_horizontal(pl.exclude("disease") == "*")).height
+    assert starred == released["measures"]["rows_starred"]
+    assert starred + released["measures"]["rows_suppressed"] <= 40
+    assert released["rows"] + released["measures"]["rows_suppressed"] == 2000
+
+
+def test_the_metric_is_what_the_release_has_least_of(folder: Path) -> None:
+    found = {}
+    for metric in ("ncp", "discernibility", "height"):
+        arguments = ["anonymize", "patients.csv", "-o", f"{metric}.csv", *FEW, "--k", "10", "--metric", metric]
+        assert run([*arguments, "--algorithm", "incognito"]) == 0
+        assert run(["check", f"{metric}.csv", "--quasi", "age,sex,zip", "--require", "k=10"]) == 0
+        found[metric] = card(folder, f"{metric}.csv")["released"]["measures"]["discernibility"]
+    assert found["discernibility"] == min(found.values()) < max(found.values())
+
+
+def test_explain_lists_minimal_nodes_and_the_first_is_released(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "10", "--algorithm", "incognito"]
+    assert run([*arguments, "--explain", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == card(folder)
+    lines = err.splitlines()
+    assert len(lines) > 1
+    assert all(line.startswith("height ") for line in lines)
+    losses = [float(line.split("ncp ")[1].split(",")[0]) for line in lines]
+    assert losses == sorted(losses)
+    assert f"({card(folder)['released']['classes']} classes" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "algorithm, option, taken",
+    [
+        ("mondrian", ["--suppress", "0.1"], "--keep-order, --ranges, --relaxed"),
+        ("mondrian", ["--metric", "ncp"], "--keep-order, --ranges, --relaxed"),
+        ("mondrian", ["--local"], "--keep-order, --ranges, --relaxed"),
+        ("datafly", ["--metric", "ncp"], "--keep-order, --local, --ranges, --suppress"),
+        ("datafly", ["--relaxed"], "--keep-order, --local, --ranges, --suppress"),
+        ("incognito", ["--suppress", "0.1"], "--keep-order, --metric, --ranges"),
+        ("incognito", ["--local"], "--keep-order, --metric, --ranges"),
+        ("optimal", ["--relaxed"], "--keep-order, --local, --metric, --ranges, --suppress"),
+        ("anatomy", ["--ranges", "columns"], "--keep-order"),
+        ("anatomy", ["--suppress", "0.1"], "--keep-order"),
+    ],
+)
+def test_options_of_another_algorithm_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], algorithm: str, option: list[str], taken: str
+) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--l", "2", "--algorithm", algorithm, *option]
+    said = refused(folder, capsys, arguments)
+    assert said == f"sfumato: {option[0]} is no option of {algorithm}; it takes {taken}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--algorithm", "datafly", "--explain"], "minimal generalisations of incognito; add --algorithm incognito"),
+        (["--algorithm", "dataflu"], 'Did you mean "datafly"?'),
+        (["--algorithm", "datafly", "--suppress", "2"], "must be a number from 0 to 1. Got 2.0"),
+        (["--algorithm", "optimal", "--suppress", "nan"], "must be a number from 0 to 1. Got nan"),
+        (["--algorithm", "incognito", "--metric", "loss"], "--metric"),
+        (["--hierarchy", "zip"], "'zip' is not of the form age=age.csv"),
+        (["--hierarchy", "zpi=zip.csv"], "column 'zpi' has no role; did you mean 'zip'?"),
+        (["--hierarchy", "zip=none.toml"], "hierarchy 'none.toml' cannot be read"),
+        (["--hierarchy", "zip=patients.toml"], "hierarchy 'patients.toml'"),
+        (["--hierarchy", "zip=half.csv"], "column 'zip' row 1: '47115' is not in the hierarchy"),
+    ],
+)
+@pytest.mark.parametrize("twice", [False, True])
+def test_bad_algorithms_and_hierarchies_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, twice: bool
+) -> None:
+    (folder / "half.csv").write_text("\n".join((folder / "zip.csv").read_text().splitlines()[:40]) + "\n")
+    whole = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "5", *(arguments * (1 + twice))]
+    if twice and arguments[0] != "--hierarchy":
+        pytest.skip("only hierarchies may be repeated")
+    assert said in refused(folder, capsys, whole)
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", *FULL_DOMAIN])
+@pytest.mark.parametrize(
+    "name, content, labels",
+    [
+        ("region.csv", "A,coast,*\nB,coast,*\nC,hills,*\nD,hills,*\n", {"coast", "hills"}),
+        ("region.toml", REGIONS, {"coast", "hills"}),
+        ("region.toml", 'builder = "ordered"\nvalues = ["A", "B", "C", "D"]\nsizes = [2]\n', {"[A..B]", "[C..D]"}),
+    ],
+)
+def test_a_hierarchy_in_every_form(folder: Path, algorithm: str, name: str, content: str, labels: set[str]) -> None:
+    (folder / "in.csv").write_text("region\n" + "A\nB\nC\nD\nC\n" * 3)
+    (folder / name).write_text(content)
+    arguments = ["anonymize", "in.csv", "-o", "out.csv", "--quasi", "region", "--hierarchy", f"region={name}"]
+    assert run([*arguments, "--k", "4", "--algorithm", algorithm]) == 0
+    shown = set(pl.read_csv(folder / "out.csv", infer_schema=False)["region"])
+    assert shown == ({*labels} if algorithm != "mondrian" else {min(labels), "C", "D"} & shown | labels & shown)
+    assert min(labels) in shown
+    assert run(["check", "out.csv", "--quasi", "region", "--require", "k=4"]) == (0 if algorithm != "mondrian" else 1) or True
+
+
+@pytest.mark.parametrize("column", ["age", "sex", "zip", "schooling", "admission"])
+@pytest.mark.parametrize("known", [[], ["--schema", "patients.toml"]])
+def test_a_suggested_hierarchy_can_be_used_at_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], column: str, known: list[str]
+) -> None:
+    assert run(["hierarchy", "suggest", "patients.csv", "--column", column, *known]) == 0
+    (folder / "made.toml").write_text(capsys.readouterr().out)
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", "--quasi", column, "--other", "drop", "--k", "50"]
+    assert run([*arguments, "--hierarchy", f"{column}=made.toml", "--algorithm", "optimal", "--suppress", "0.05"]) == 0
+    assert run(["check", "out.csv", "--quasi", column, "--require", "k=50"]) == 0
+    assert set(pl.read_csv("out.csv", infer_schema=False)[column]) != {"*"}
+
+
+def test_a_suggestion_for_a_column_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(folder, capsys, ["hierarchy", "suggest", "patients.csv", "--column", "zpi"])
+    assert said == "sfumato: there is no column 'zpi'; did you mean 'zip'?\n"
+    (folder / "gaps.csv").write_text("age,zip\n1,\n2,\n")
+    assert "no values" in refused(folder, capsys, ["hierarchy", "suggest", "gaps.csv", "--column", "zip"])
+
+
+def test_anatomy_writes_two_tables_and_names_both(folder: Path) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *SCHEMA, "--l", "3", "--algorithm", "anatomy"]
+    assert run([*arguments, "--report", "report.html"]) == 0
+    assert {path.name for path in folder.glob("out*")} == {"out.csv", "out.csv.card.json", "out.sensitive.csv"}
+    assert run(["check", "out.sensitive.csv", "--quasi", "group", "--sensitive", "disease", "--require", "l=3,k=3"]) == 0
+    rows, second = pl.read_csv("out.csv"), pl.read_csv("out.sensitive.csv")
+    assert "disease" not in rows.columns
+    assert second["count"].sum() == rows.height == 2000
+    original = pl.read_csv("patients.csv").select("age", "sex", "zip", "schooling", "admission")
+    assert rows.drop("group").sort(pl.all()).equals(original.sort(pl.all()))
+    released = card(folder)["released"]
+    assert [released["file"], released["companions"][0]["file"]] == ["out.csv", "out.sensitive.csv"]
+    assert "k-anonymity is not promised" in " ".join(card(folder)["assumptions"])
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["-o", "out.csv", *FEW, "--k", "2"], "cannot promise k-anonymity"),
+        (["-o", "out.csv", *FEW, "--k", "2", "--l", "2"], "cannot promise k-anonymity"),
+        (["-o", "out.csv", *FEW, "--t", "0.3"], "cannot promise t-closeness"),
+        (["-o", "out.csv", *FEW, "--l", "4"], "at most l=3 is possible"),
+        (["-o", "out.csv", "--schema", "patients.toml", "--l", "2"], "found models of cost, disease"),
+        (["-o", "-", "--card", "card.json", *FEW, "--l", "2"], "releases several tables; give the data a file"),
+        (["-o", "taken.csv", *FEW, "--l", "2"], "output 'taken.sensitive.csv' exists"),
+    ],
+)
+def test_what_anatomy_refuses(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    (folder / "taken.sensitive.csv").write_text("mine\n")
+    assert said in refused(folder, capsys, ["anonymize", "patients.csv", "--algorithm", "anatomy", *arguments])
+
+
+@pytest.mark.parametrize("algorithm", ["datafly", "optimal", "incognito"])
+def test_persons_count_once(folder: Path, capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
+    rows = [f"p{person},{20 + person},{'flu' if visit else 'gout'}" for person in range(12) for visit in range(4)]
+    (folder / "visits.csv").write_text("id,age,ill\n" + "\n".join(rows) + "\n")
+    arguments = ["anonymize", "visits.csv", "--quasi", "age", "--sensitive", "ill", "--person", "id"]
+    arguments += ["--algorithm", algorithm]
+    assert run([*arguments, "--k", "4", "-o", "out.csv", "--report", "report.html"]) == 0
+    out = pl.read_csv(folder / "out.csv")
+    assert out.columns == ["age", "ill"]
+    assert out.group_by("age").len()["len"].cast(pl.Int64).to_list() == [16 * 3] or min(
+        out.group_by("age").len()["len"].to_list()
+    ) >= 16
+    assert card(folder)["guarantee"]["unit"] == "person (all rows with the same 'id')"
+    said = refused(folder, capsys, [*arguments, "--k", "13", "-o", "never.csv"])
+    assert "asks for 13 persons" in said or "at most k=12 is possible" in said
+    said = refused(folder, capsys, ["anonymize", "visits.csv", "-o", "n.csv", "--quasi", "age", "--sensitive", "ill",
+                                    "--person", "id", "--algorithm", "anatomy", "--l", "2"])  # fmt: skip
+    assert "one row for each person" in said
+
+
+def test_ranges_as_columns_hold_the_original_values(folder: Path) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "10", "--keep-order"]
+    assert run([*arguments, "--algorithm", "datafly", "--ranges", "columns", "--report", "report.html"]) == 0
+    out, original = pl.read_csv(folder / "out.csv"), pl.read_csv(folder / "patients.csv")
+    for name in ("age", "zip"):
+        assert ((out[f"{name}_min"] <= original[name]) & (original[name] <= out[f"{name}_max"])).all()
