@@ -89,7 +89,7 @@ def test_a_column_shows_one_level_of_its_hierarchy(folder: Path, algorithm: str)
 @pytest.mark.parametrize("local", [[], ["--local"]])
 def test_suppression_stays_within_its_limit(folder: Path, algorithm: str, local: list[str]) -> None:
     arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--hierarchy", "zip=zip.csv", "--k", "10"]
-    assert run([*arguments, "--l", "3", "--algorithm", algorithm, "--suppress", "0.02", *local, "--report", "r.html"]) == 0
+    assert run([*arguments, "--l", "3", "--algorithm", algorithm, "--suppress", "0.02", *local]) == 0
     assert run(["check", "out.csv", "--quasi", "age,sex,zip", "--sensitive", "disease", "--require", "k=10,l=3"]) == 0
     released = card(folder)["released"]
     starred = pl.read_csv("out.csv", infer_schema=False).filter(pl.all_horizontal(pl.exclude("disease") == "*")).height
@@ -108,7 +108,9 @@ def test_the_metric_is_what_the_release_has_least_of(folder: Path) -> None:
     assert found["discernibility"] == min(found.values()) < max(found.values())
 
 
-def test_explain_lists_minimal_nodes_and_the_first_is_released(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_lists_minimal_nodes_and_the_first_is_released(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "10", "--algorithm", "incognito"]
     assert run([*arguments, "--explain", "--json"]) == 0
     out, err = capsys.readouterr()
@@ -159,14 +161,11 @@ def test_options_of_another_algorithm_are_refused(
         (["--hierarchy", "zip=half.csv"], "column 'zip' row 1: '47115' is not in the hierarchy"),
     ],
 )
-@pytest.mark.parametrize("twice", [False, True])
 def test_bad_algorithms_and_hierarchies_are_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, twice: bool
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     (folder / "half.csv").write_text("\n".join((folder / "zip.csv").read_text().splitlines()[:40]) + "\n")
-    whole = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "5", *(arguments * (1 + twice))]
-    if twice and arguments[0] != "--hierarchy":
-        pytest.skip("only hierarchies may be repeated")
+    whole = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "5", *arguments]
     assert said in refused(folder, capsys, whole)
 
 
@@ -184,10 +183,8 @@ def test_a_hierarchy_in_every_form(folder: Path, algorithm: str, name: str, cont
     (folder / name).write_text(content)
     arguments = ["anonymize", "in.csv", "-o", "out.csv", "--quasi", "region", "--hierarchy", f"region={name}"]
     assert run([*arguments, "--k", "4", "--algorithm", algorithm]) == 0
-    shown = set(pl.read_csv(folder / "out.csv", infer_schema=False)["region"])
-    assert shown == ({*labels} if algorithm != "mondrian" else {min(labels), "C", "D"} & shown | labels & shown)
-    assert min(labels) in shown
-    assert run(["check", "out.csv", "--quasi", "region", "--require", "k=4"]) == (0 if algorithm != "mondrian" else 1) or True
+    assert set(pl.read_csv(folder / "out.csv", infer_schema=False)["region"]) == labels
+    assert run(["check", "out.csv", "--quasi", "region", "--require", "k=4"]) == 0
 
 
 @pytest.mark.parametrize("column", ["age", "sex", "zip", "schooling", "admission"])
@@ -214,7 +211,9 @@ def test_anatomy_writes_two_tables_and_names_both(folder: Path) -> None:
     arguments = ["anonymize", "patients.csv", "-o", "out.csv", *SCHEMA, "--l", "3", "--algorithm", "anatomy"]
     assert run([*arguments, "--report", "report.html"]) == 0
     assert {path.name for path in folder.glob("out*")} == {"out.csv", "out.csv.card.json", "out.sensitive.csv"}
-    assert run(["check", "out.sensitive.csv", "--quasi", "group", "--sensitive", "disease", "--require", "l=3,k=3"]) == 0
+    assert (
+        run(["check", "out.sensitive.csv", "--quasi", "group", "--sensitive", "disease", "--require", "l=3,k=3"]) == 0
+    )
     rows, second = pl.read_csv("out.csv"), pl.read_csv("out.sensitive.csv")
     assert "disease" not in rows.columns
     assert second["count"].sum() == rows.height == 2000
@@ -237,7 +236,9 @@ def test_anatomy_writes_two_tables_and_names_both(folder: Path) -> None:
         (["-o", "taken.csv", *FEW, "--l", "2"], "output 'taken.sensitive.csv' exists"),
     ],
 )
-def test_what_anatomy_refuses(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+def test_what_anatomy_refuses(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
     (folder / "taken.sensitive.csv").write_text("mine\n")
     assert said in refused(folder, capsys, ["anonymize", "patients.csv", "--algorithm", "anatomy", *arguments])
 
@@ -251,14 +252,11 @@ def test_persons_count_once(folder: Path, capsys: pytest.CaptureFixture[str], al
     assert run([*arguments, "--k", "4", "-o", "out.csv", "--report", "report.html"]) == 0
     out = pl.read_csv(folder / "out.csv")
     assert out.columns == ["age", "ill"]
-    assert out.group_by("age").len()["len"].cast(pl.Int64).to_list() == [16 * 3] or min(
-        out.group_by("age").len()["len"].to_list()
-    ) >= 16
+    assert min(out.group_by("age").len()["len"].to_list()) >= 16
     assert card(folder)["guarantee"]["unit"] == "person (all rows with the same 'id')"
     said = refused(folder, capsys, [*arguments, "--k", "13", "-o", "never.csv"])
-    assert "asks for 13 persons" in said or "at most k=12 is possible" in said
-    said = refused(folder, capsys, ["anonymize", "visits.csv", "-o", "n.csv", "--quasi", "age", "--sensitive", "ill",
-                                    "--person", "id", "--algorithm", "anatomy", "--l", "2"])  # fmt: skip
+    assert "at most k=12 is possible" in said
+    said = refused(folder, capsys, [*arguments[:-1], "anatomy", "--l", "2", "-o", "never.csv"])
     assert "one row for each person" in said
 
 

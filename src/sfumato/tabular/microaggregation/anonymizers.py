@@ -246,9 +246,6 @@ class KAnonyMeansStar(Microaggregator):
                 f"The 'survivors' parameter of KAnonyMeansStar must be below its population of {self.population}. "
                 f"Got {self.survivors} instead."
             )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
         _refuse_endless(self, "generations", self.generations, self.seconds)
 
     def groups(self, points: Records, k: int) -> Labels:
