@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import lattice
+import microaggregation
 import mondrian
 from measure import Row
 
@@ -63,7 +64,7 @@ def main() -> None:
     """Run, print, write."""
     install_peers()
     os.environ["SFUMATO_PEERS"] = str(PEERS)
-    text = table([*mondrian.rows(), *lattice.rows()])
+    text = table([*mondrian.rows(), *lattice.rows(), *microaggregation.rows()])
     PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
     print(text)
 

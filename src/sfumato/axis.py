@@ -15,7 +15,7 @@ from functools import cached_property
 from sfumato.attribute import Attribute
 from sfumato.calendar_labels import days_of
 from sfumato.cells import MISSING_MARKS, RANGE, Cell, Number
-from sfumato.errors import SchemaError
+from sfumato.errors import SchemaError, suggestion
 from sfumato.hierarchy import SUPPRESSED
 from sfumato.kinds import Kind
 
@@ -113,21 +113,26 @@ class Axis:
 
     def _words(self, text: str | None, cell: Cell) -> set[str]:
         """Return the words a cell may stand for: leaves under a label, ordered words in a range, itself."""
-        if text is not None and cell.limits is None and RANGE.fullmatch(text):
+        labelled = self.attribute is not None and self.attribute.hierarchy is not None
+        if text is not None and cell.limits is None and RANGE.fullmatch(text) and not labelled:
             return self._ordered(text)
         return set().union(*(self._under(word) for word in cell.words))
 
     def _under(self, word: str) -> set[str]:
-        if self.attribute is not None and self.attribute.hierarchy is not None:
-            tree = self.attribute.hierarchy
-            leaves = {leaf for label, _, start, end in tree.nodes() if label == word for leaf in tree.leaves[start:end]}
-            if leaves:
-                return leaves
+        """Return the leaves under a label, the named words under a masked prefix, or the word alone."""
+        tree = None if self.attribute is None else self.attribute.hierarchy
+        nodes = [] if tree is None else list(tree.nodes())
+        leaves = {leaf for label, _, start, end in nodes if tree and label == word for leaf in tree.leaves[start:end]}
+        if leaves:
+            return leaves
         masked = MASKED.fullmatch(word)
-        if masked is None:
-            return {word}
-        named: set[str] = set().union(*(cell.words for cell in self.cells.values()))
-        return {other for other in named if len(other) == len(word) and other.startswith(masked["prefix"])}
+        if masked is not None:
+            named: set[str] = set().union(*(cell.words for cell in self.cells.values()))
+            return {other for other in named if len(other) == len(word) and other.startswith(masked["prefix"])}
+        if self.attribute is not None and nodes:
+            near = suggestion(word, [label for label, *_ in nodes])
+            raise SchemaError(f"column '{self.attribute.name}': '{word}' is not in the hierarchy{near}")
+        return {word}
 
     def _ordered(self, text: str) -> set[str]:
         words = () if self.attribute is None or self.attribute.categories is None else self.attribute.categories

@@ -1,4 +1,4 @@
-"""Documentation that is run: the README's and the guide's commands, the generated pages, the public names."""
+"""Documentation that is run: the README's and the guides' commands, the generated pages, the public names."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from types import ModuleType
 import pytest
 
 import sfumato as sf
+from sfumato.hierarchy_file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/guides/table.md")
+PAGES = ("README.md", "docs/guides/table.md", "docs/guides/hierarchies.md", "docs/guides/series.md")
+CODE = (*PAGES, "docs/algorithms/anatomy.md")
+LAST = {"docs/guides/series.md": "summer-m.csv.card.json"}
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -43,7 +46,7 @@ def clone(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_run(page: str, clone: Path) -> None:
-    commands = [block for block in blocks(page, "sh") if "sfumato" in block]
+    commands = [block for block in blocks(page, "sh") if "make " not in block]
     assert commands
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     script = "\n".join(commands).replace(".venv/bin/sfumato", "sfumato")
@@ -51,10 +54,22 @@ def test_commands_of_a_page_run(page: str, clone: Path) -> None:
         ["bash", "-euc", script], cwd=clone, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert (clone / "anonymous.csv.card.json").exists()
+    assert (clone / LAST.get(page, "anonymous.csv.card.json")).exists()
+    for line in "".join(blocks(page, "text")).splitlines():  # what a page says its commands print
+        assert line in done.stdout
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("language", ["csv", "toml"])
+def test_hierarchies_of_the_guide_can_be_read(language: str, tmp_path: Path) -> None:
+    examples = blocks("docs/guides/hierarchies.md", language)
+    assert examples
+    for content in examples:
+        (tmp_path / f"example.{language}").write_text(content, encoding="utf-8")
+        found = read_hierarchy(tmp_path / f"example.{language}")
+        assert found.label(*(found.leaves.index(leaf) for leaf in ("Bachelors", "Masters"))) == "Higher education"
+
+
+@pytest.mark.parametrize("page", CODE)
 def test_python_of_a_page_runs(page: str, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(clone)
     for block in blocks(page, "python"):

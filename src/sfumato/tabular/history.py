@@ -25,12 +25,16 @@ Signatures = Mapping[str, tuple[str, ...]]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded release: its files with their hashes, its layer, and the columns it was checked on."""
+    """One recorded release: its files with their hashes, its layer, and the columns it was checked on.
+
+    `least` is how many values of each sensitive column it promised to leave everybody.
+    """
 
     layer: str
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
     files: dict[str, str]
+    least: dict[str, int] = {}
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,8 +93,10 @@ class History:
         content = self._read(self.index.releases[-1], f"signatures-{number:04d}.json")
         return msgspec.json.decode(content, type=dict[str, tuple[str, ...]])
 
-    def refuse_other_series(self, layer: str, quasi: tuple[str, ...], sensitive: tuple[str, ...]) -> None:
-        """Refuse a release that cannot be compared with the recorded ones."""
+    def refuse_other_series(
+        self, layer: str, quasi: tuple[str, ...], sensitive: tuple[str, ...], least: Mapping[str, int]
+    ) -> None:
+        """Refuse a release that cannot be compared with the recorded ones, or would promise less than they did."""
         if not self.index.releases:
             return
         last = self.index.releases[-1]
@@ -102,13 +108,25 @@ class History:
                     f"history '{self.folder}' has the {role} columns {', '.join(before)}; found {', '.join(now)}; "
                     "keep them, or begin another history"
                 )
+        for name, promised in last.least.items():
+            if least[name] < promised:
+                raise InputError(
+                    f"history '{self.folder}' promised at least {promised} values of '{name}'; found {least[name]}; "
+                    f"ask for l={promised} or more"
+                )
 
     def record(
-        self, release: Release, layer: str, columns: tuple[tuple[str, ...], ...], signatures: Signatures
+        self,
+        release: Release,
+        layer: str,
+        columns: tuple[tuple[str, ...], ...],
+        signatures: Signatures,
+        least: Mapping[str, int] | None = None,
     ) -> None:
         """Add a release to the series; once this returns it survives a crash, before it the series is as it was.
 
-        `columns` are the quasi-identifiers and the sensitive columns that it was checked on.
+        `columns` are the quasi-identifiers and the sensitive columns that it was checked on, `least` how many
+        values of each sensitive column it leaves everybody.
         """
         number = len(self.index.releases) + 1
         frame = release.table.frame.select(pl.all().cast(pl.String))
@@ -121,7 +139,7 @@ class History:
         for name, content in contents.items():
             write_durably(self.folder / name, content)
         hashes = {name: _hash(content) for name, content in contents.items()}
-        entry = Entry(layer=layer, quasi=columns[0], sensitive=columns[1], files=hashes)
+        entry = Entry(layer=layer, quasi=columns[0], sensitive=columns[1], files=hashes, least=dict(least or {}))
         index = msgspec.structs.replace(self.index, releases=(*self.index.releases, entry))
         write_durably(self.folder / INDEX, msgspec.json.format(msgspec.json.encode(index), indent=2))
 

@@ -145,10 +145,11 @@ def republish(
         quasi, sensitive = problem.schema.names(Role.QUASI), problem.schema.names(Role.SENSITIVE)
         if not sensitive:
             raise SchemaError("a series is attacked through its sensitive values; declare a sensitive column")
-        past.refuse_other_series(layer, quasi, sensitive)
-        series = Series.of(past.tables(), problem.schema, {name: least(models, name) for name in sensitive})
+        kept = {name: least(models, name) for name in sensitive}
+        past.refuse_other_series(layer, quasi, sensitive, kept)
+        series = Series.of(past.tables(), problem.schema, kept)
         release, signatures = request.publish(problem, past, series, SecureSource() if rng is None else rng)
-        past.record(release, layer, (quasi, sensitive), signatures)
+        past.record(release, layer, (quasi, sensitive), signatures, kept)
     return release
 
 

@@ -211,10 +211,8 @@ class KAnonyMeansStar(Microaggregator):
     """kAnonyMeans from first centres that are bred for generations or seconds (Stoldt 2019).
 
     Of `population` sets of centres the best `survivors` breed the others; in `mutants` of the children the share
-    `strength` of the centres is replaced by random rows. With `seconds`, generations do not count.
-
-    `seconds`, where given, takes the place of `generations`; without them the seed reproduces the result. Ctrl-C keeps
-    the best so far.
+    `strength` of the centres is replaced by random rows. With `seconds`, generations do not
+    count; without, the seed reproduces the result. Ctrl-C keeps the best so far.
 
     >>> KAnonyMeansStar(generations=3).algorithm
     'kanonymeans*'

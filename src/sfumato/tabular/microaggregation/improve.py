@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.microaggregation.partition_kernel import total_error
-from sfumato.tabular.microaggregation.polish import Bench, dense, open_bench, polishing
+from sfumato.tabular.microaggregation.polish import Bench, Layout, open_bench, polishing
 from sfumato.tabular.microaggregation.search_kernel import search
 
 # Temperatures as shares of the mean error of a group, cooled geometrically.
@@ -104,7 +104,8 @@ def improve(
     limit = Limit(seconds, iterations, time.monotonic())
     if len(x) < 2 * k:
         return np.zeros(len(x), np.int64)
-    bench = open_bench(x, k, labels)
+    layout = Layout.of(x, labels)
+    bench = open_bench(layout.x, k, layout.labels)
     best, least = bench.partition.label.copy(), total_error(bench.partition)
     spread = float(np.square(x - x.mean(axis=0)).sum())
     try:
@@ -118,4 +119,4 @@ def improve(
                 on_progress(Progress(min(limit.share(), 1.0), loss))
     except KeyboardInterrupt:
         pass
-    return dense(best)
+    return layout.restored(best)

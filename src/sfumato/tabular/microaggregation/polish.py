@@ -14,6 +14,7 @@ from sfumato.tabular.microaggregation.chain_kernel import chain_sweep
 from sfumato.tabular.microaggregation.journal import Journal, open_journal
 from sfumato.tabular.microaggregation.journal_kernel import forget
 from sfumato.tabular.microaggregation.kanonymeans_kernel import split_large
+from sfumato.tabular.microaggregation.kdtree_kernel import build
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.microaggregation.neighbours import near_records
 from sfumato.tabular.microaggregation.partition import Partition, open_partition
@@ -29,6 +30,8 @@ TRIFLE, ROUNDING = 1e-9, 1e-14
 # Visits between two looks at the clock or the keyboard: well under a second.
 CHUNK = 100_000
 SWEEP = 5_000
+# More records than this do not stay in a processor's cache, so that near ones should lie side by side.
+CROWD = 20_000
 
 
 class Bench(NamedTuple):
@@ -50,6 +53,29 @@ def open_bench(x: Records, k: int, labels: Labels) -> Bench:
     mean_error = float(partition.error.sum()) / len(x)
     trifle = TRIFLE * mean_error + ROUNDING * float(np.square(x).sum(axis=1).max())
     return Bench(partition, open_journal(partition, k), k, trifle)
+
+
+class Layout(NamedTuple):
+    """Records and labels in the order a search works on them; ``order`` says where each record was."""
+
+    x: Records
+    labels: Labels
+    order: Labels
+
+    @classmethod
+    def of(cls, x: Records, labels: Labels) -> "Layout":
+        """Return many records with near ones together and groups numbered alike, few records as they are."""
+        members = np.arange(len(x))
+        if len(x) <= CROWD:
+            return cls(x, labels, members)
+        order = np.argsort(build(x, members).slot)
+        return cls(np.ascontiguousarray(x[order]), dense(labels[order]), order)
+
+    def restored(self, labels: Labels) -> Labels:
+        """Return labels of the search in the order of the records given."""
+        result = np.empty_like(labels)
+        result[self.order] = labels
+        return dense(result)
 
 
 def settling(bench: Bench) -> Iterator[None]:
@@ -94,7 +120,8 @@ def polish(x: Records, k: int, labels: Labels) -> Labels:
     """Return labels of no higher error, with groups of k to 2k-1 records."""
     if len(x) < 2 * k:
         return np.zeros(len(x), np.int64)
-    bench = open_bench(x, k, labels)
+    layout = Layout.of(x, labels)
+    bench = open_bench(layout.x, k, layout.labels)
     for _ in polishing(bench):
         pass
-    return dense(bench.partition.label)
+    return layout.restored(bench.partition.label)

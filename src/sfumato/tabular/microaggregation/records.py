@@ -3,7 +3,7 @@
 Numbers, dates and ranks are z-scored (Domingo-Ferrer & Mateo-Sanz 2002). A category becomes one coordinate per
 value, scaled so that the column's total variance is 1 like that of a z-scored number; with a hierarchy, one per node,
 so that values apart high in the tree lie farther apart (after Domingo-Ferrer & Torra 2005 on heterogeneous data).
-A missing number takes the column's mean and differs from it in a coordinate of its own.
+A missing number takes the column's mean and stands one standard deviation off in a coordinate of its own.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ def records(columns: list[Column]) -> Records:
 
 def _block(column: Column) -> Records:
     if is_number(column):
-        values = numbers(column)
-        missing = column.codes == 0 if column.has_missing else np.zeros(len(values), dtype=bool)
-        filled = np.where(missing, values[~missing].mean() if (~missing).any() else 0.0, values)
-        block = standardize(filled[:, None])
-        return _scaled(np.concatenate([block, missing[:, None]], axis=1)) if missing.any() else block
+        values = numbers(column)[:, None]
+        if not column.has_missing:
+            return standardize(values)
+        present = column.codes > 0
+        block = np.zeros((len(values), 2))
+        block[present, :1] = standardize(values[present]) if present.any() else 0.0
+        block[~present, 1] = 1.0
+        return _scaled(block)
     return _scaled(np.concatenate(_levels(column), axis=1))
 
 

@@ -25,18 +25,17 @@ def repaired(problem: Problem, points: Records, labels: Labels) -> Labels:
     means = sums / sizes[:, None]
     rows = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
     test = _Test(problem)
-    pending = [group for group in range(len(rows)) if not test.holds(rows[group])]
+    pending = list(range(len(rows)))
     while pending:
         group = pending.pop()
-        if len(rows[group]) == 0:
-            continue
+        if len(rows[group]) == 0 or test.holds(rows[group]):
+            continue  # gone into another one, or good enough by now
         nearest = _nearest(means, group)
         rows[nearest] = np.concatenate([rows[nearest], rows[group]])
         rows[group] = rows[group][:0]
         sums[nearest] += sums[group]
         means[nearest], means[group] = sums[nearest] / len(rows[nearest]), np.inf
-        if not test.holds(rows[nearest]):
-            pending.append(nearest)
+        pending.append(nearest)
     merged = np.empty_like(labels)
     merged[np.concatenate(rows)] = np.repeat(np.arange(len(rows)), [len(one) for one in rows])
     return dense(merged)
@@ -44,7 +43,8 @@ def repaired(problem: Problem, points: Records, labels: Labels) -> Labels:
 
 def _nearest(means: Records, group: int) -> int:
     """Return the group of the nearest mean; groups that are gone lie at infinity."""
-    distances = np.square(means - means[group]).sum(axis=1)
+    apart = means - means[group]
+    distances = np.einsum("ij,ij->i", apart, apart)
     distances[group] = np.inf
     return int(np.argmin(distances))
 

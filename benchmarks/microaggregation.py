@@ -1,0 +1,168 @@
+"""Microaggregation beside a plain two-scan MDAV in NumPy: speed at one thread, growth and memory; ratios in one run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from measure import Row, best
+
+from sfumato.tabular.microaggregation.journal_kernel import forget
+from sfumato.tabular.microaggregation.loss import Labels, Records, standardize
+from sfumato.tabular.microaggregation.mdav import mdav
+from sfumato.tabular.microaggregation.mdav_plus import mdav_plus
+from sfumato.tabular.microaggregation.polish import CHUNK, Layout, open_bench
+from sfumato.tabular.microaggregation.polish_kernel import settle
+from sfumato.tabular.microaggregation.univariate import univariate
+
+K = 10
+HERE = Path(__file__).parent
+
+
+def gaussian(rows: int, columns: int = 5) -> Records:
+    """Return the records of the benchmark, z-scored."""
+    return standardize(np.random.default_rng(1).normal(size=(rows, columns)))
+
+
+def plain_mdav(x: Records, k: int) -> Labels:
+    """Return the groups of MDAV as it is usually written: two scans over what is left for every group."""
+    labels = np.zeros(len(x), np.int64)
+    left = np.arange(len(x))
+    group = 0
+
+    def scan(point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        apart = x[left] - point
+        return np.asarray(np.einsum("ij,ij->i", apart, apart))
+
+    def take(seed: int) -> None:
+        nonlocal left, group
+        members = np.argpartition(scan(x[seed]), k - 1)[:k]
+        labels[left[members]] = group
+        left = np.delete(left, members)
+        group += 1
+
+    while len(left) >= 3 * k:
+        first = int(left[np.argmax(scan(x[left].mean(axis=0)))])
+        take(first)
+        take(int(left[np.argmax(scan(x[first]))]))
+    if len(left) >= 2 * k:
+        take(int(left[np.argmax(scan(x[left].mean(axis=0)))]))
+    labels[left] = group
+    return labels
+
+
+def once(work: Callable[[], object]) -> float:
+    """Return the seconds of a single run, for what takes long."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def against_plain() -> list[Row]:
+    """Return how many times faster exact MDAV is than the plain one, and MDAV+ with ten times its rows."""
+    few, many, wide = gaussian(100_000), gaussian(1_000_000), gaussian(100_000, 13)
+    plain, plain_wide = once(lambda: plain_mdav(few, K)), once(lambda: plain_mdav(wide, K))
+    exact, exact_wide = best(lambda: mdav(few, K), 3), best(lambda: mdav(wide, K), 1)
+    plus = best(lambda: mdav_plus(many, K), 2)
+    return [
+        _faster("MDAV, 100k rows of 5 columns", exact, ("plain MDAV in NumPy", plain), 8),
+        _faster("MDAV, 100k rows of 13 columns", exact_wide, ("plain MDAV in NumPy", plain_wide), 1),
+        _faster("MDAV+, 1M rows of 5 columns", plus, ("plain MDAV on 100k", plain), 1),
+    ]
+
+
+def _faster(name: str, ours: float, reference: tuple[str, float], goal: float) -> Row:
+    label, seconds = reference
+    return Row(f"{name}, k=10", f"{ours:.2f} s", f"{label}, {seconds:.1f} s", seconds / ours, goal, at_most=False)
+
+
+def a_million() -> list[Row]:
+    """Return the time of exact MDAV on a million rows beside a hundred thousand, and its memory beside the data."""
+    (small, _), (large, added) = _measured(100_000), _measured(1_000_000)
+    data = 1_000_000 * 5 * 8 / 2**20
+    return [
+        Row(
+            "MDAV, 1M rows of 5 columns, finishes; against 100k rows",
+            f"{large:.1f} s",
+            f"{small:.2f} s",
+            large / small,
+            100,
+            at_most=True,
+        ),
+        Row(
+            "MDAV, 1M rows of 5 columns, memory (linear) against the data's own size",
+            f"{added:.0f} MiB",
+            f"{data:.0f} MiB",
+            added / data,
+            12,
+            at_most=True,
+        ),
+    ]
+
+
+def _measured(rows: int) -> tuple[float, float]:
+    """Return the seconds of MDAV in a process of its own, and the MiB by which its peak rose, data included."""
+    code = f"import microaggregation; microaggregation.report_mdav({rows})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=True)
+    seconds, mebibytes = (float(word) for word in done.stdout.split())
+    return seconds, mebibytes
+
+
+def report_mdav(rows: int) -> None:
+    """Print the seconds and the added MiB of one run of MDAV, compiled beforehand."""
+    mdav(gaussian(1_000), K)
+    before = _peak()
+    x = gaussian(rows)
+    seconds = once(lambda: mdav(x, K))
+    print(seconds, (_peak() - before) / 1024)
+
+
+def _peak() -> int:
+    """Return the most KiB this process has held; `getrusage` would count those of its parent too."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def settling(rows: int) -> tuple[float, float]:
+    """Return the seconds until no relocation and no swap gains, from the groups of MDAV+, and the moves per row."""
+    x = gaussian(rows)
+    layout = Layout.of(x, mdav_plus(x, K))
+    bench = open_bench(layout.x, K, layout.labels)
+    moves = 0
+    start = time.process_time()  # one thread, so that neighbours on the machine do not count
+    while bench.journal.span[1] > 0:
+        moves += settle(bench.partition, bench.journal, bench.k, CHUNK, bench.trifle)
+        forget(bench.journal)
+    return time.process_time() - start, moves / rows
+
+
+def growth() -> Row:
+    """Return how polishing grows from 100k to 1M rows."""
+    settling(1_000)
+    (small, small_moves), (large, large_moves) = settling(100_000), settling(1_000_000)
+    return Row(
+        "polishing (relocate and swap to the end), 1M rows against 100k, for the same moves per row",
+        f"{large:.2f} s, {large_moves:.2f} moves per row",
+        f"{small:.2f} s, {small_moves:.2f}",
+        (large / large_moves) / (small / small_moves),
+        15,
+        at_most=True,
+    )
+
+
+def one_column() -> Row:
+    """Return what the univariate optimum costs beside sorting alone."""
+    x = gaussian(1_000_000, 1)
+    ours, sorting = best(lambda: univariate(x, K), 3), best(lambda: np.argsort(x[:, 0], kind="stable"), 3)
+    seconds = f"{ours:.2f} s", f"{sorting:.2f} s"
+    return Row("univariate optimum, 1M rows, against numpy.argsort", *seconds, ours / sorting, 5, at_most=True)
+
+
+def rows() -> list[Row]:
+    """Return all rows of this benchmark."""
+    return [*against_plain(), *a_million(), growth(), one_column()]
