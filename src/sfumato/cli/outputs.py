@@ -74,7 +74,11 @@ def say_what_left(
     for model in released.models:
         column = f" of {model.column}" if model.column else ""
         lines.append(f"  {model.model}{column}: asked {model.asked:g}, released table has {model.measured:g}")
-    lines += [f"  {name.replace('_', ' ')} (for the steward): {value:g} %" for name, value in measured.items()]
+    lines += [
+        f"  {name.replace('_', ' ')} (for the steward): {value:g}{' %' * (name == 'information_loss')}"
+        for name, value in measured.items()
+        if value
+    ]
     lines += [f"  warning: {warning}" for warning in card.warnings]
     if report is not None:
         lines.append(f"  steward's report (do not publish): {report}")

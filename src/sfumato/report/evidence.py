@@ -6,11 +6,13 @@ original (Xu et al. 2006); nothing of it may leave with the release.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec.structs import replace
 
 from sfumato.card import Card
 from sfumato.evaluate.check import Measures, check
@@ -61,7 +63,7 @@ class Evidence:
             release,
             released,
             before=check(table, quasi, sensitive, schema=settled),
-            after=check(released, classes, sensitive, schema=settled),
+            after=_after(released, shown, classes, sensitive, settled),
             utility=utility(table, settled, released),
             sizes=released.frame.group_by(classes).len()["len"].to_numpy().astype(np.int64),
         )
@@ -119,6 +121,14 @@ class Evidence:
         frame = self.release.table.frame
         texts = [frame[name].cast(pl.String) for name in self.quasi if name in frame.columns]
         return sum(int((series == SUPPRESSED).sum()) for series in texts)
+
+
+def _after(
+    released: Table, shown: Sequence[str], classes: Sequence[str], sensitive: Sequence[str], schema: Schema
+) -> Measures:
+    """Return the measures of the release: people are found by what is shown, values are hidden among classes."""
+    found = check(released, shown, sensitive, schema=schema)
+    return replace(found, sensitive=check(released, classes, sensitive, schema=schema).sensitive)
 
 
 def _joined(release: Release) -> Table:

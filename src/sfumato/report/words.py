@@ -46,8 +46,9 @@ def promise(entry: MeasuredModel, card: Card, quasi: Sequence[str]) -> str:
     if sentence is None:
         return f"The release satisfies {entry.model} with {entry.asked:g}."
     introduced = any(other.model in SIZE_MODELS for other in card.released.models)
+    one = "a combination" if introduced else f"a combination of {listed(quasi)}"
     return sentence.format(
-        one="a combination" if introduced else f"a combination of {listed(quasi)}",
+        one="a group number" if card.released.companions else one,
         quasi=listed(quasi),
         column=entry.column,
         asked=f"{entry.asked:g}",

@@ -34,7 +34,8 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
             ladder.column.name: _written(ladder, recoding, lattice.codes[recoding.examples, place], place, ranges)
             for place, ladder in enumerate(lattice.ladders)
         },
-        {"rows_starred": starred, "rows_suppressed": int(rows[0])},
+        {"rows_starred": starred},
+        {"rows_suppressed": int(rows[0])},
     )
 
 

@@ -154,12 +154,13 @@ def republish(
 
 
 def _counted(release: Release, *, rows_suppressed: int, **counts: int) -> Release:
-    """Return the release with its counts on the card, and a warning where rows were left out."""
+    """Return the release with its counts: those of released rows on the card, of rows left out for the steward."""
     card = release.card
-    measures = {**card.released.measures, "rows_suppressed": rows_suppressed, **counts}
+    measures = {**card.released.measures, **counts}
     warnings = [*card.warnings, LEFT_OUT] if rows_suppressed else card.warnings
     released = msgspec.structs.replace(card.released, measures=measures)
-    return replace(release, card=msgspec.structs.replace(card, released=released, warnings=warnings))
+    steward = {**release.steward, "rows_suppressed": rows_suppressed}
+    return replace(release, card=msgspec.structs.replace(card, released=released, warnings=warnings), steward=steward)
 
 
 def least(models: Sequence[Model], column: str) -> int:
