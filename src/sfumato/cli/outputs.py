@@ -64,7 +64,7 @@ def say_what_left(
 
     What was measured against the original (`steward`) is printed beside the card and is not part of it.
     """
-    measured = {name: round(value, 6) for name, value in (steward or {}).items()}
+    measured = {name: round(value, 6) for name, value in (steward or {}).items() if value}
     if json:
         sys.stdout.write(json_text.dumps({**json_text.loads(card.to_json()), **measured}, indent=2) + "\n")
         return
@@ -74,11 +74,9 @@ def say_what_left(
     for model in released.models:
         column = f" of {model.column}" if model.column else ""
         lines.append(f"  {model.model}{column}: asked {model.asked:g}, released table has {model.measured:g}")
-    lines += [
-        f"  {name.replace('_', ' ')} (for the steward): {value:g}{' %' * (name == 'information_loss')}"
-        for name, value in measured.items()
-        if value
-    ]
+    for name, value in measured.items():
+        unit = " %" if name == "information_loss" else ""
+        lines.append(f"  {name.replace('_', ' ')} (for the steward): {value:g}{unit}")
     lines += [f"  warning: {warning}" for warning in card.warnings]
     if report is not None:
         lines.append(f"  steward's report (do not publish): {report}")
