@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from measure import Row, best
+from measure import Row, best, peak_kib
 
 from sfumato.tabular.microaggregation.journal_kernel import forget
 from sfumato.tabular.microaggregation.loss import Labels, Records, standardize
@@ -116,16 +116,10 @@ def _measured(rows: int) -> tuple[float, float]:
 def report_mdav(rows: int) -> None:
     """Print the seconds and the added MiB of one run of MDAV, compiled beforehand."""
     mdav(gaussian(1_000), K)
-    before = _peak()
+    before = peak_kib()
     x = gaussian(rows)
     seconds = once(lambda: mdav(x, K))
-    print(seconds, (_peak() - before) / 1024)
-
-
-def _peak() -> int:
-    """Return the most KiB this process has held; `getrusage` would count those of its parent too."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    print(seconds, (peak_kib() - before) / 1024)
 
 
 def settling(rows: int) -> tuple[float, float]:

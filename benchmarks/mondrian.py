@@ -53,8 +53,7 @@ def against_lexsort() -> Row:
 def growth() -> list[Row]:
     """Return how time grows from 1M to 10M rows, and the memory a process needs for the latter."""
     small = seconds(1_000_000)
-    peak_memory = "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
-    code = f"import mondrian, resource; print(mondrian.seconds(10_000_000, 2), {peak_memory})"
+    code = "import measure, mondrian; print(mondrian.seconds(10_000_000, 2), measure.peak_kib())"
     done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=True)
     large, peak = (float(word) for word in done.stdout.split())
     gib = peak / 2**20

@@ -136,6 +136,7 @@ def _class_holds(problem: Problem, member: np.ndarray[Any, np.dtype[np.bool_]]) 
                 found.classes[found.classes == 0],
                 found.values[found.classes == 0],
                 found.counts[found.classes == 0],
+                found.reference,
             )
             for name, found in groups.sensitive.items()
         }

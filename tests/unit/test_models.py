@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.checks.tables import random_schema, random_table
 from sfumato.coding import Column, code
 from sfumato.hierarchy import Hierarchy
 from sfumato.kinds import Kind
@@ -127,3 +128,18 @@ def test_persons_count_once() -> None:
 def test_a_hierarchical_distance_needs_a_hierarchy() -> None:
     with pytest.raises(sf.SfumatoError, match="column 's' has no hierarchy"):
         cuts(column(["flu"]), "hierarchical")
+
+
+def test_the_reference_counts_a_person_once_however_classes_divide_the_rows() -> None:
+    person, values = np.array([0, 0, 1, 2]), column(["flu", "flu", "flu", "ulcer"])
+    for classes in ([0, 0, 0, 0], [0, 1, 0, 1]):
+        found = Groups.of(np.array(classes), {"s": values}, person).sensitive["s"]
+        assert found.reference.tolist() == pytest.approx([2 / 3, 1 / 3])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("anonymizer", [sf.Mondrian(), sf.MDAV(), sf.Datafly()])
+def test_t_closeness_holds_for_persons(anonymizer: sf.tabular.Anonymizer, seed: int) -> None:
+    models = [sf.KAnonymity(2), sf.TCloseness(0.2, "disease")]
+    release = anonymizer.anonymize(random_table(seed, 60), random_schema(person=True), models)
+    assert release.card.released.models[1].measured <= 0.2 + 1e-9

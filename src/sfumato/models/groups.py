@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.coding import Column, observed
-from sfumato.distinct import Numbering, distinct
+from sfumato.distinct import distinct
 
 Counts = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
@@ -22,13 +22,15 @@ Shares = npt.NDArray[np.float64]
 class Histograms:
     """How often each sensitive value occurs in each class, as sorted (class, value, count) triples.
 
-    With a person column, `counts` are persons who have the value, not rows.
+    With a person column, `counts` are persons who have the value, not rows. `reference` is the share of each value
+    in the whole table, a person counted once for each value however the classes divide that person's rows.
     """
 
     column: Column
     classes: Counts
     values: Counts
     counts: Counts
+    reference: Shares
 
     @property
     def starts(self) -> Counts:
@@ -45,13 +47,6 @@ class Histograms:
         """The share of each triple's value in its class."""
         sizes = np.diff(self.starts, append=len(self.counts))
         return self.counts / np.repeat(self.totals, sizes)
-
-    @property
-    def reference(self) -> Shares:
-        """The share of each value in the whole table."""
-        counts = np.bincount(self.values, weights=self.counts, minlength=self.column.size)
-        shares: Shares = counts / counts.sum()
-        return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +90,22 @@ class Groups:
 
 
 def _histograms(classes: Counts, column: Column, person: Counts | None) -> Histograms:
-    spans = [int(classes.max()) + 1, column.size]
+    codes = column.codes.astype(np.int64)
     if person is None:
-        pairs: Numbering = distinct([classes, column.codes], spans)
-        examples = pairs.examples
-        return Histograms(column, classes[examples], column.codes[examples].astype(np.int64), pairs.counts)
-    triples = distinct([classes, column.codes, person], [*spans, int(person.max()) + 1]).examples
-    return _histograms(
-        classes[triples],
-        Column(column.attribute, column.codes[triples], column.levels, column.has_missing),
-        None,
-    )
+        shares = _shares(codes, column.size)
+        return Histograms(column, *_triples(classes, codes, column.size), shares)
+    persons = int(person.max()) + 1
+    owned = distinct([codes, person], [column.size, persons]).examples
+    held = distinct([classes, codes, person], [int(classes.max()) + 1, column.size, persons]).examples
+    triples = _triples(classes[held], codes[held], column.size)
+    return Histograms(column, *triples, _shares(codes[owned], column.size))
+
+
+def _triples(classes: Counts, codes: Counts, size: int) -> tuple[Counts, Counts, Counts]:
+    """Return every (class, value) pair that occurs, in order, and how often."""
+    pairs = distinct([classes, codes], [int(classes.max()) + 1, size])
+    return classes[pairs.examples], codes[pairs.examples], pairs.counts
+
+
+def _shares(codes: Counts, size: int) -> Shares:
+    return np.bincount(codes, minlength=size) / len(codes)
