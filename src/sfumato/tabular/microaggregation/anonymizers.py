@@ -302,7 +302,7 @@ class Improve(Microaggregator):
     'best'
     """
 
-    start: Microaggregator = MDAVPlus()
+    start: Microaggregator = MDAV()
     seconds: float | None = 60.0
     iterations: int | None = None
     seed: int = 0
