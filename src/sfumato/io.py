@@ -128,27 +128,32 @@ def _typed(data: bytes, delimiter: str) -> pl.DataFrame:
 
     Leading zeros and blanks, plus signs and minus zero would be lost, so a column with one of them stays text.
     """
-    start = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False, n_rows=1000)
+    start = pl.read_csv(data, separator=delimiter, infer_schema=False, n_rows=1000)
     whole = [column.name for column in start if column.null_count() < start.height and _reads_back(column)]
     if whole and not _may_lose(data, delimiter):
         types = {name: pl.Int64 if name in whole else pl.String for name in start.columns}
         with suppress(pl.exceptions.ComputeError):
-            return pl.read_csv(io.BytesIO(data), separator=delimiter, schema=types)
-    frame = pl.read_csv(io.BytesIO(data), separator=delimiter, infer_schema=False)
+            return pl.read_csv(data, separator=delimiter, schema=types)
+    frame = pl.read_csv(data, separator=delimiter, infer_schema=False)
     return frame.with_columns(frame[name].cast(pl.Int64) for name in whole if _reads_back(frame[name]))
 
 
 def _may_lose(data: bytes, delimiter: str) -> bool:
     """Return whether some cell has a leading zero, a plus sign, a minus zero or a leading blank."""
-    pairs = [before + blank for before in (delimiter, "\n", '"') for blank in " \t" if blank != delimiter]
-    if b"+" in data or any(pair.encode() in data for pair in pairs):
+    if b"+" in data:
         return True
     codes = np.frombuffer(data, dtype=np.uint8)
+    openers = np.zeros(256, dtype=np.bool_)
+    openers[[ord(delimiter), ord("\n"), ord('"')]] = True
+    for blank in " \t":
+        if blank != delimiter and blank.encode() in data:
+            before = codes[np.flatnonzero(codes[1:] == ord(blank))]
+            if openers[before].any():
+                return True
     zeros = np.flatnonzero(codes[1:-1] == ord("0")) + 1
     before, after = codes[zeros - 1], codes[zeros + 1]
-    opens = (before == ord(delimiter)) | (before == ord("\n")) | (before == ord('"'))
     digit = (after >= ord("0")) & (after <= ord("9"))
-    return bool(((opens & digit) | (before == ord("-"))).any())
+    return bool(((openers[before] & digit) | (before == ord("-"))).any())
 
 
 def _reads_back(texts: pl.Series) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from sfumato.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.models.base import Model
@@ -79,7 +81,7 @@ def _measures(groups: Groups) -> dict[str, float]:
         "smallest_class": int(groups.units.min()),
         "largest_class": int(groups.units.max()),
         "average_class": round(groups.rows / groups.count, 4),
-        "discernibility": int((groups.sizes.astype(object) ** 2).sum()),
+        "discernibility": int(np.dot(groups.sizes, groups.sizes)),
     }
 
 
