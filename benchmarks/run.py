@@ -20,9 +20,11 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`; every ratio comes from one run on one machine, ours and the reference side by side.
-Times are the best of five after a warm-up (once for runs of many seconds). Mondrian, Datafly and CSV rows: integer columns age 16-94, sex 1-2, education 1-17,
-birthplace 1-57, uniform and independent, k = 10; microaggregation: Gaussian columns; Adult: `SFUMATO_DATA`. `anonymize` includes coding, cuts, recoding, the check of the
-output and the secure shuffle.
+Times are the best of five after a warm-up, or of one run where it takes many seconds. `anonymize` includes coding,
+cuts, recoding, the check of the output and the secure shuffle.
+
+Data: Mondrian, Datafly and CSV rows have integer columns age 16-94, sex 1-2, education 1-17, birthplace 1-57, uniform
+and independent, k = 10; microaggregation has Gaussian columns; Adult is read from `SFUMATO_DATA`.
 
 """
 
