@@ -1,7 +1,8 @@
-"""The one seam for randomness: secure for real releases, seeded for tests, never the other way round.
+"""Uniform random words: from a secure source for real releases, from a seed for tests.
 
-Secure words come from the operating system (`os.urandom`), which is safe across forks; permutations
-are drawn by the Fisher-Yates shuffle (Durstenfeld 1964) with exact rejection, so every order has the
+Few words come from the operating system (`os.urandom`), many from ChaCha20 (Bernstein 2008; RFC 8439) under a key
+that the operating system gives for this one call: nothing is kept between calls, so a fork shares no state.
+Permutations are drawn by the Fisher-Yates shuffle (Durstenfeld 1964) with exact rejection, so every order has the
 same probability.
 """
 
@@ -15,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 Words = npt.NDArray[np.uint32]
+
+BULK_BYTES = 4096  # below this, setting up a cipher costs more than asking the operating system
 
 
 class Source(Protocol):
@@ -32,16 +35,16 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class SecureSource:
-    """The operating system's generator: for every real release, and the default everywhere.
+    """The operating system's generator, stretched by ChaCha20 in bulk: for every real release, and the default.
 
-    >>> SecureSource().words(2).shape
-    (2,)
+    >>> SecureSource().words(2).shape, SecureSource().words(100_000).shape
+    ((2,), (100000,))
     """
 
     secure: bool = field(default=True, init=False)
 
     def words(self, count: int) -> Words:
-        return np.frombuffer(os.urandom(4 * count), dtype=np.uint32)
+        return np.frombuffer(_secure_bytes(4 * count), dtype=np.uint32)
 
 
 class SeededSource:
@@ -66,10 +69,19 @@ def permutation(count: int, source: Source) -> npt.NDArray[np.int64]:
     >>> sorted(permutation(5, SeededSource(1)).tolist())
     [0, 1, 2, 3, 4]
     """
-    from sfumato.shuffle_kernel import shuffle_from
+    from sfumato.random.shuffle_kernel import shuffle_from
 
     order = np.arange(count, dtype=np.int64)
     remaining = count
     while remaining > 1:
         remaining = shuffle_from(order, remaining, source.words(remaining))
     return order
+
+
+def _secure_bytes(count: int) -> bytes:
+    """`count` bytes that nobody can predict; many of them are a ChaCha20 key stream whose key is then forgotten."""
+    if count < BULK_BYTES:
+        return os.urandom(count)
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    return Cipher(algorithms.ChaCha20(os.urandom(32), bytes(16)), mode=None).encryptor().update(bytes(count))

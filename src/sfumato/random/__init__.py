@@ -1,0 +1,18 @@
+"""The one seam for randomness: secure for real releases, seeded for tests, never the other way round.
+
+Noise in bulk is discrete Laplace after Canonne, Kamath & Steinke (2020), in integers alone.
+"""
+
+from sfumato.random.discrete import LARGEST_SCALE_TERM, bernoulli_exp, discrete_laplace
+from sfumato.random.source import SecureSource, SeededSource, Source, Words, permutation
+
+__all__ = [
+    "LARGEST_SCALE_TERM",
+    "SecureSource",
+    "SeededSource",
+    "Source",
+    "Words",
+    "bernoulli_exp",
+    "discrete_laplace",
+    "permutation",
+]

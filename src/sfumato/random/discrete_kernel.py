@@ -1,0 +1,129 @@
+"""Exact samplers over a run of random words: uniform integers, Bernoulli(exp(-p/q)), discrete Laplace.
+
+After Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", algorithms 1 and 2, in
+integers alone. A draw that runs out of words is not finished; the caller gives its words again with more behind them,
+so that the words read are one unbroken run and no outcome is favoured by where a buffer ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.kernel import kernel
+
+Words = npt.NDArray[np.uint32]
+Integers = npt.NDArray[np.int64]
+
+EMPTY = -1
+SHORT = np.int64(1) << 32
+
+
+@kernel
+def uniform_below(bound: int, words: Words, place: int) -> tuple[int, int]:
+    """A uniform integer in 0…bound-1 (bound up to 2^62) and the place of the next word, or EMPTY when they run out.
+
+    Up to 2^32 by multiplication and rejection (Lemire 2019), above by masking two words and rejection.
+    """
+    if bound == 1:
+        return 0, place
+    if bound <= SHORT:
+        wide = np.uint64(bound)
+        threshold = (np.uint64(SHORT) - wide) % wide
+        while place < words.size:
+            product = np.uint64(words[place]) * wide
+            place += 1
+            if (product & np.uint64(0xFFFFFFFF)) >= threshold:
+                return int(product >> np.uint64(32)), place
+        return EMPTY, place
+    mask = np.int64(bound - 1)
+    for shift in (1, 2, 4, 8, 16, 32):
+        mask |= mask >> shift
+    while place + 1 < words.size:
+        value = ((np.int64(words[place]) << 31) ^ np.int64(words[place + 1])) & mask
+        place += 2
+        if value < bound:
+            return int(value), place
+    return EMPTY, words.size
+
+
+@kernel
+def exp_once(numerator: int, denominator: int, words: Words, place: int) -> tuple[int, int]:
+    """One draw of Bernoulli(exp(-numerator/denominator)) for a ratio of at most 1, and the next place."""
+    trial = 1
+    while True:
+        value, place = uniform_below(denominator * trial, words, place)
+        if value == EMPTY:
+            return EMPTY, place
+        if value >= numerator:
+            return trial & 1, place
+        trial += 1
+
+
+@kernel
+def laplace_once(top: int, bottom: int, words: Words, place: int) -> tuple[int, int, int]:
+    """Whether one draw was finished, the draw with mass proportional to exp(-|x|·bottom/top), and the next place."""
+    while True:
+        offset, place = uniform_below(top, words, place)
+        if offset == EMPTY:
+            return 0, 0, place
+        kept, place = exp_once(offset, top, words, place)
+        if kept == EMPTY:
+            return 0, 0, place
+        if kept == 0:
+            continue
+        whole = 0
+        more, place = exp_once(1, 1, words, place)
+        while more == 1:
+            whole += 1
+            more, place = exp_once(1, 1, words, place)
+        if more == EMPTY or place >= words.size:
+            return 0, 0, place
+        size = (offset + top * whole) // bottom
+        negative = words[place] & 1
+        place += 1
+        if negative == 1 and size == 0:
+            continue
+        return 1, (-size if negative == 1 else size), place
+
+
+@kernel
+def fill_laplace(out: Integers, done: int, top: int, bottom: int, words: Words) -> tuple[int, int]:
+    """Fill `out[done:]` with draws; return how many are done and the first word that no finished draw has read."""
+    place = 0
+    while done < out.size:
+        finished, value, after = laplace_once(top, bottom, words, place)
+        if finished == 0:
+            break
+        out[done] = value
+        done += 1
+        place = after
+    return done, place
+
+
+@kernel
+def fill_laplace_scales(out: Integers, done: int, tops: Integers, bottom: int, words: Words) -> tuple[int, int]:
+    """The same with a scale `tops[i]/bottom` for each draw."""
+    place = 0
+    while done < out.size:
+        finished, value, after = laplace_once(tops[done], bottom, words, place)
+        if finished == 0:
+            break
+        out[done] = value
+        done += 1
+        place = after
+    return done, place
+
+
+@kernel
+def fill_exp(out: Integers, done: int, numerator: int, denominator: int, words: Words) -> tuple[int, int]:
+    """Fill `out[done:]` with draws of Bernoulli(exp(-numerator/denominator)); same result as `fill_laplace`."""
+    place = 0
+    while done < out.size:
+        value, after = exp_once(numerator, denominator, words, place)
+        if value == EMPTY:
+            break
+        out[done] = value
+        done += 1
+        place = after
+    return done, place
