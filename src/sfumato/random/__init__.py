@@ -3,16 +3,21 @@
 Noise in bulk is discrete Laplace after Canonne, Kamath & Steinke (2020), in integers alone.
 """
 
+from sfumato.random.answers import Noise, OpenDPNoise, SeededNoise, noise_from
 from sfumato.random.discrete import LARGEST_SCALE_TERM, bernoulli_exp, discrete_laplace
 from sfumato.random.source import SecureSource, SeededSource, Source, Words, permutation
 
 __all__ = [
     "LARGEST_SCALE_TERM",
+    "Noise",
+    "OpenDPNoise",
     "SecureSource",
+    "SeededNoise",
     "SeededSource",
     "Source",
     "Words",
     "bernoulli_exp",
     "discrete_laplace",
+    "noise_from",
     "permutation",
 ]

@@ -1,0 +1,169 @@
+"""Tight composition for questions declared together: less noise than an even split of ε, for the same (ε, δ).
+
+Privacy loss distributions are composed by dp-accounting (Koskela, Jälkö & Honkela 2020; Doroshenko, Ghazi, Kamath,
+Kumar & Manurangsi 2022), pessimistically; `docs/algorithms/mechanisms.md` shows why one-dimensional laws dominate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from sfumato.dp.additive import Gaussian, Laplace
+from sfumato.dp.mechanism import Number, exact
+from sfumato.dp.zcdp import rho_of
+from sfumato.errors import MissingExtraError, ParameterError
+from sfumato.parameters import Rule, Validated, Whole
+
+FINEST = 1000  # a shift of more steps is treated as one of this many coarser steps, which is never less
+WIDEST = 20_000  # a Gaussian wider than this is not summed over; its zCDP bound is kept
+RESOLUTION = 10**4  # parts into which ε is cut
+SLACK = 1e-12  # more than floating point can lose in a composition
+BISECTIONS = 20
+DIGITS = 10**6
+
+
+class Kind(StrEnum):
+    """Which noise a batch draws.
+
+    >>> Kind("laplace") is Kind.LAPLACE
+    True
+    """
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True)
+class Weight(Validated):
+    """Questions of one form: one unit moves each of at most `numbers` answers by at most `sensitivity`.
+
+    >>> Weight(sensitivity=3, numbers=2).l1, Weight(sensitivity=3, numbers=2, times=5).l2_squared
+    (6, 18)
+    """
+
+    sensitivity: int = 1
+    numbers: int = 1
+    times: int = 1
+
+    RULES: ClassVar[dict[str, Rule]] = {"sensitivity": Whole(1), "numbers": Whole(1), "times": Whole(1)}
+
+    @property
+    def l1(self) -> int:
+        """By how much one unit moves the answers to one question, in sum."""
+        return self.sensitivity * self.numbers
+
+    @property
+    def l2_squared(self) -> int:
+        """By how much one unit moves the answers to one question, in the sum of squares."""
+        return self.sensitivity**2 * self.numbers
+
+
+def allot(
+    weights: Sequence[Weight], epsilon: Number, delta: Number, kind: Kind = Kind.LAPLACE
+) -> list[Laplace | Gaussian]:
+    """Return a mechanism for each form of question, such that all of them together are (ε, δ)-private.
+
+    Noise is the same multiple of every question's sensitivity, the smallest that composition allows to a thousandth.
+
+    >>> hundred = [Weight(times=100)]
+    >>> allot(hundred, 1, "1e-6")[0].scale < split(hundred, 1)[0].scale / 2
+    True
+    """
+    total, limit = exact(epsilon), exact(delta)
+    if total <= 0 or not 10 * SLACK < limit < 1 or not weights:
+        raise ParameterError(
+            f"{len(weights)} questions at epsilon {epsilon}, delta {delta} cannot be allotted; "
+            f"give some questions, an epsilon above 0 and a delta above {10 * SLACK:g} and below 1"
+        )
+    if kind is Kind.LAPLACE:
+        safe = _questions(weights) / total
+        factor = _smallest(_laplace_law, weights, total, limit, safe)
+        return [Laplace(factor * weight.l1) for weight in weights]
+    rho = Fraction(rho_of(_decimal(total), _decimal(limit)))
+    safe = _rounded_up(math.sqrt(_questions(weights) / (2 * rho)) * (1 + 1e-12))
+    widest = max(float(safe) * math.sqrt(weight.l2_squared) for weight in weights)
+    factor = safe if widest > WIDEST else _smallest(_gaussian_law, weights, total, limit, safe)
+    return [Gaussian(factor**2 * weight.l2_squared) for weight in weights]
+
+
+def split(weights: Sequence[Weight], epsilon: Number) -> list[Laplace]:
+    """Return Laplace mechanisms that share ε evenly among all questions: what composition without δ gives.
+
+    >>> split([Weight(times=9), Weight(sensitivity=5)], 1)
+    [Laplace(scale=Fraction(10, 1)), Laplace(scale=Fraction(50, 1))]
+    """
+    return [Laplace(weight.l1 * _questions(weights) / exact(epsilon)) for weight in weights]
+
+
+def _smallest(
+    law: Callable[[Weight, float, float], Any],
+    weights: Sequence[Weight],
+    epsilon: Fraction,
+    delta: Fraction,
+    safe: Fraction,
+) -> Fraction:
+    """Return a multiple of the sensitivity, at most `safe`, at which all laws composed stay within (ε, δ)."""
+    width, most = float(epsilon) / RESOLUTION, float(delta) - SLACK
+
+    def private(factor: float) -> bool:
+        laws = [law(weight, factor, width) for weight in weights]
+        composed = laws[0]
+        for other in laws[1:]:
+            composed = composed.compose(other)
+        return bool(composed.get_delta_for_epsilon(float(epsilon)) <= most)
+
+    low, high = float(safe) / 64, float(safe)
+    for _ in range(BISECTIONS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if private(middle) else (middle, high)
+        if high < low * 1.001:
+            break
+    return min(_rounded_up(high), safe)
+
+
+def _laplace_law(weight: Weight, factor: float, width: float) -> Any:
+    """The law of a shift by l1 steps under a scale of factor·l1 steps, or of a coarser shift that is never less."""
+    steps = min(weight.l1, FINEST)
+    shift = -(-weight.l1 // steps) * steps
+    scale = factor * weight.l1 / (shift // steps)
+    law = _distributions().from_discrete_laplace_mechanism(
+        1 / scale, sensitivity=steps, value_discretization_interval=width, use_connect_dots=True
+    )
+    return law.self_compose(weight.times) if weight.times > 1 else law
+
+
+def _gaussian_law(weight: Weight, factor: float, width: float) -> Any:
+    """The law of all numbers moved by the whole sensitivity, which dominates any smaller move."""
+    sigma = factor * math.sqrt(weight.l2_squared)
+    law = _distributions().from_discrete_gaussian_mechanism(
+        sigma, sensitivity=weight.sensitivity, value_discretization_interval=width, use_connect_dots=True
+    )
+    moves = weight.times * weight.numbers
+    return law.self_compose(moves) if moves > 1 else law
+
+
+def _distributions() -> Any:
+    try:
+        from dp_accounting.pld import privacy_loss_distribution
+    except ImportError as error:
+        raise MissingExtraError("tight composition needs dp-accounting; pip install 'sfumato[batch]'") from error
+    return privacy_loss_distribution
+
+
+def _questions(weights: Sequence[Weight]) -> int:
+    return sum(weight.times for weight in weights)
+
+
+def _rounded_up(value: float) -> Fraction:
+    return Fraction(math.ceil(value * DIGITS) + 1, DIGITS)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    """The value rounded down: a smaller ε or δ asks for more noise."""
+    return Context(prec=30, rounding=ROUND_FLOOR).divide(Decimal(value.numerator), Decimal(value.denominator))
