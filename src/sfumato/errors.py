@@ -6,7 +6,8 @@ sentence and leaves with `exit_code`, as the contract on exit codes asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 
 
@@ -65,6 +66,34 @@ class BrokenPromiseError(SfumatoError):
     """
 
     exit_code = 1
+
+
+class BudgetExceeded(SfumatoError):  # noqa: N818  # it is a refusal, not a fault
+    """A question asks for more than is left, and nothing was spent; its fields say how much was and would be.
+
+    >>> from decimal import Decimal
+    >>> error = BudgetExceeded({"epsilon": Decimal("0.1")}, {"epsilon": Decimal("0.2")}, "the ledger")
+    >>> error.exit_code, error.remaining["epsilon"]
+    (1, Decimal('0.1'))
+    >>> raise error
+    Traceback (most recent call last):
+    sfumato.errors.BudgetExceeded: the question costs epsilon 0.2 and the ledger has epsilon 0.1 left; ask for less
+    """
+
+    exit_code = 1
+
+    def __init__(self, remaining: Mapping[str, Decimal], asked: Mapping[str, Decimal], whose: str) -> None:
+        super().__init__(remaining, asked, whose)
+        self.remaining = remaining
+        self.asked = asked
+        self.whose = whose
+
+    def __str__(self) -> str:
+        asked, remaining = (
+            ", ".join(f"{name} {value}" for name, value in amounts.items() if self.asked[name])
+            for amounts in (self.asked, self.remaining)
+        )
+        return f"the question costs {asked} and {self.whose} has {remaining} left; ask for less"
 
 
 class MissingExtraError(SfumatoError):

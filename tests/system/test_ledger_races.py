@@ -1,0 +1,163 @@
+"""The ledger under processes that race and processes that die: never overspent, never corrupt, never short."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sfumato.dp.amount import Budget, Cost
+from sfumato.dp.ledger import Ledger
+from sfumato.errors import BudgetExceeded
+
+PRICE = Cost("0.01")
+ASKER = """
+import os, sys
+from sfumato.dp.amount import Cost
+from sfumato.dp.ledger import Ledger
+ledger = Ledger.open(sys.argv[1])
+print("ready", flush=True)
+number = 0
+while True:
+    question = f"{os.getpid()} {number % 50}"
+    number += 1
+    if ledger.find(question, 1, "ana") is None:
+        entry = ledger.debit(question, 1, "ana", Cost("0.001"))
+        answer = ledger.settle(entry, os.urandom(2000))
+        print(question, answer[:8].hex(), flush=True)
+    ledger.declare_version({})
+"""
+
+
+def ask_many(path: Path, asker: int, count: int) -> int:
+    ledger = Ledger.open(path)
+    got = 0
+    for number in range(count):
+        try:
+            entry = ledger.debit(f"{asker} {number}", 1, f"analyst {asker}", PRICE)
+        except BudgetExceeded:
+            continue
+        got += ledger.settle(entry, b"answer") == b"answer"
+    return got
+
+
+def race(path: Path, processes: int, questions: int, affordable: int) -> None:
+    """Let processes ask at once and check that exactly what the budget affords was answered."""
+    ledger = Ledger.create(path, Budget(PRICE.epsilon * affordable), {})
+    context = multiprocessing.get_context("spawn")
+    together = context.Barrier(processes)  # nobody starts before all are there
+    with ProcessPoolExecutor(processes, context, initializer=together.wait, initargs=(60,)) as pool:
+        tasks = [pool.submit(ask_many, path, asker, questions // processes) for asker in range(processes)]
+        got = [task.result() for task in tasks]
+    records = list(ledger.entries())
+    assert sum(got) == affordable == len(records)
+    assert all(record.answered for record in records)
+    assert ledger.spent == ledger.budget.total
+    assert sum(ledger.spent_by(f"analyst {asker}").epsilon for asker in range(processes)) == ledger.budget.epsilon
+    whole(path)
+
+
+def whole(path: Path) -> None:
+    """Check the file itself, and that the running totals are the sums of the entries."""
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    charged = connection.execute("SELECT epsilon FROM entry WHERE NOT again").fetchall()
+    assert sum((Decimal(text) for (text,) in charged), Decimal(0)) == Ledger.open(path).spent.epsilon
+    unanswered = "SELECT count(*) FROM answer WHERE hash NOT IN (SELECT hash FROM entry WHERE answered)"
+    assert connection.execute(unanswered).fetchone() == (0,)
+    connection.close()
+
+
+def test_a_few_processes_spend_exactly_the_budget(tmp_path: Path) -> None:
+    race(tmp_path / "race.ledger", processes=3, questions=60, affordable=30)
+
+
+@pytest.mark.long
+def test_a_thousand_questions_from_eight_processes_spend_exactly_the_budget(tmp_path: Path) -> None:
+    race(tmp_path / "race.ledger", processes=8, questions=1000, affordable=500)
+
+
+def test_a_fork_shares_the_ledger_and_nothing_else(tmp_path: Path) -> None:
+    """Parent and child use the same object at once, which a connection kept open would not survive."""
+    ledger = Ledger.create(tmp_path / "fork.ledger", Budget(1), {})
+    ledger.debit("before", 1, "ana", PRICE)
+    child = os.fork()
+    for number in range(20):
+        ledger.settle(ledger.debit(f"{child == 0} {number}", 1, "ana", PRICE), b"x")
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.spent == Cost("0.41")
+    whole(tmp_path / "fork.ledger")
+
+
+def test_two_who_ask_the_same_at_once_see_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "same.ledger"
+    ledger = Ledger.create(path, Budget(1), {})
+    code = (
+        "import os, sys; from sfumato.dp.amount import Cost; from sfumato.dp.ledger import Ledger\n"
+        "ledger = Ledger.open(sys.argv[1]); print('ready', flush=True); sys.stdin.readline()\n"
+        "entry = ledger.debit('q', 1, sys.argv[2], Cost('0.1'))\n"
+        "print((entry.answer or ledger.settle(entry, os.urandom(16))).hex())"
+    )
+    start = [sys.executable, "-c", code, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    askers = [subprocess.Popen([*start, f"analyst {number}"], **pipes) for number in range(4)]  # type: ignore[call-overload]
+    for asker in askers:
+        assert asker.stdout.readline() == "ready\n"
+    for asker in askers:
+        asker.stdin.write("go\n")
+        asker.stdin.flush()
+    seen = {asker.communicate()[0] for asker in askers}
+    assert len(seen) == 1
+    charged = [record for record in ledger.entries() if not record.again]
+    assert ledger.spent == Cost(Decimal("0.1") * len(charged))
+    assert all(ledger.find("q", 1, f"analyst {number}") == bytes.fromhex(next(iter(seen))) for number in range(4))
+
+
+def kill_while_asking(path: Path, kills: int) -> int:
+    """Kill askers at random moments; after each, compare the ledger with what was printed; return what was printed."""
+    moment = random.Random(11)  # noqa: S311  # when to kill is no secret
+    ledger = Ledger.create(path, Budget(10**6), {})
+    printed: dict[str, str] = {}
+    for _ in range(kills):
+        with subprocess.Popen([sys.executable, "-c", ASKER, str(path)], stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            start = time.perf_counter()
+            lines = [child.stdout.readline().rstrip() for _ in range(moment.randint(1, 3))]
+            pace = (time.perf_counter() - start) / len(lines)
+            time.sleep(moment.uniform(0, 2 * pace))  # so that a slow machine is hit in mid-question too
+            os.kill(child.pid, signal.SIGKILL)
+            lines += child.stdout.read().splitlines()
+        said = (line.rpartition(" ") for line in lines)
+        fresh = {question: answer for question, _, answer in said if len(answer) == 16}  # the last may be cut off
+        printed |= fresh
+        whole(path)
+        assert ledger.spent.epsilon >= len(printed) * Decimal("0.001")
+        for question, answer in fresh.items():
+            assert (ledger.find(question, 1, "ana") or b"")[:8].hex() == answer
+    assert all((ledger.find(question, 1, "ana") or b"")[:8].hex() == answer for question, answer in printed.items())
+    pending = sum(not record.answered for record in ledger.entries())
+    assert pending <= kills
+    assert ledger.spent.epsilon <= (len(printed) + 2 * kills) * Decimal("0.001")
+    return len(printed)
+
+
+def test_killed_a_few_times_the_ledger_has_spent_what_was_answered(tmp_path: Path) -> None:
+    assert kill_while_asking(tmp_path / "kill.ledger", kills=5) >= 5
+
+
+@pytest.mark.long
+def test_killed_two_hundred_times_the_ledger_has_spent_what_was_answered(tmp_path: Path) -> None:
+    assert kill_while_asking(tmp_path / "kill.ledger", kills=200) >= 200
