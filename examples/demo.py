@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import sfumato as sf
-from sfumato.report import Chapter, collect, findings_chapter, table_chapter
+from sfumato.report import Chapter, answers_chapter, collect, findings_chapter, table_chapter
 
 FOLDER = Path(__file__).parent
 HALF = 1500
@@ -64,12 +64,28 @@ def centroids(out: Path) -> Chapter:
     return table_chapter(table, schema, release, heading="Hospital visits, microaggregation")
 
 
+def query_door(out: Path) -> Chapter:
+    """Ask three questions about the visits, each charged to a ledger before its noise is drawn."""
+    schema = sf.Schema.from_toml(FOLDER / "patients.toml")
+    session = sf.Session.create(out / "patients.ledger", FOLDER / "patients.csv", schema, sf.Budget(epsilon=1))
+    answers = [
+        session.sql("SELECT COUNT(*) AS visits FROM patients WHERE age >= 65", epsilon="0.1"),
+        session.ask(sf.histogram("age", bins=13), epsilon="0.2"),
+        session.sql("SELECT schooling, AVG(cost) AS mean_cost FROM patients GROUP BY schooling", epsilon="0.5"),
+    ]
+    answers[1].save(out / "ages.csv")
+    left = session.ledger.left.epsilon
+    low, high = answers[0].interval
+    print(f"query:  {answers[0].value} visits of people over 65 (95 %: {low} to {high}); three answers, ε left {left}")
+    return answers_chapter("Questions about hospital visits", answers, session.ledger)
+
+
 def main() -> None:
     """Empty the output folder and fill it again."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    chapters = [table_door(out), second_release(out), centroids(out)]
+    chapters = [table_door(out), second_release(out), centroids(out), query_door(out)]
     (out / "report.html").write_text(collect("Hospital visits 2025", chapters), encoding="utf-8")
     print(f"report: open {out / 'report.html'} in a browser (the steward's: do not publish)")
 

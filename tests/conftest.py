@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 NO_DATA = "needs real data: set SFUMATO_DATA to their folder"
+NO_SERVER = "needs a PostgreSQL server: set SFUMATO_POSTGRES to its address, postgresql://user@host/database"
+REQUIRED = {NO_DATA: "SFUMATO_REQUIRE_DATA", NO_SERVER: "SFUMATO_REQUIRE_POSTGRES"}
 
 settings.register_profile(
     "sfumato", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -32,12 +34,23 @@ def data() -> Callable[[str], Path]:
     return find
 
 
+@pytest.fixture(scope="session")
+def postgres() -> str:
+    """Return the address of a PostgreSQL server to write to; without one a test is skipped, never passed."""
+    address = os.environ.get("SFUMATO_POSTGRES")
+    if not address:
+        pytest.skip(NO_SERVER)
+    return address
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail the whole run if data were there (SFUMATO_REQUIRE_DATA) and a test was skipped for want of them."""
+    """Fail the whole run if data or a server were there (SFUMATO_REQUIRE_…) and a test was skipped for want of them."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if not os.environ.get("SFUMATO_REQUIRE_DATA") or reporter is None:
+    if reporter is None:
         return
-    wanting = [report.nodeid for report in reporter.stats.get("skipped", []) if NO_DATA in str(report.longrepr)]
-    if wanting:
-        reporter.write_line(f"skipped for want of data that are there: {', '.join(wanting)}", red=True)
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    skipped = [(report.nodeid, str(report.longrepr)) for report in reporter.stats.get("skipped", [])]
+    for reason, variable in REQUIRED.items():
+        wanting = [name for name, why in skipped if reason in why]
+        if wanting and os.environ.get(variable):
+            reporter.write_line(f"skipped for want of what is there ({variable}): {', '.join(wanting)}", red=True)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED

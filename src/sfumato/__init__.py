@@ -11,9 +11,28 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
-    from sfumato import audit, evaluate, models, random, report, samples, tabular
+    from sfumato import audit, dp, evaluate, models, random, report, samples, tabular
     from sfumato.attribute import Attribute
     from sfumato.card import Card, Guarantee
+    from sfumato.dp import (
+        Answer,
+        Budget,
+        ProtectPersons,
+        ProtectRows,
+        Query,
+        Session,
+        count,
+        count_distinct,
+        histogram,
+        max,  # noqa: A004
+        mean,
+        median,
+        min,  # noqa: A004
+        quantile,
+        sensitivity,
+        sum,  # noqa: A004
+        variance,
+    )
     from sfumato.errors import SfumatoError
     from sfumato.finding import Finding
     from sfumato.hierarchy import Hierarchy
@@ -44,6 +63,22 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "Answer": "sfumato.dp",
+    "Budget": "sfumato.dp",
+    "ProtectPersons": "sfumato.dp",
+    "ProtectRows": "sfumato.dp",
+    "Query": "sfumato.dp",
+    "Session": "sfumato.dp",
+    "count": "sfumato.dp",
+    "count_distinct": "sfumato.dp",
+    "histogram": "sfumato.dp",
+    "max": "sfumato.dp",
+    "mean": "sfumato.dp",
+    "median": "sfumato.dp",
+    "min": "sfumato.dp",
+    "quantile": "sfumato.dp",
+    "sum": "sfumato.dp",
+    "variance": "sfumato.dp",
     "AlphaK": "sfumato.models",
     "Attribute": "sfumato.attribute",
     "Card": "sfumato.card",
@@ -77,14 +112,18 @@ _HOMES = {
     "Univariate": "sfumato.tabular",
     "republish": "sfumato.tabular",
 }
-_MODULES = ("audit", "evaluate", "models", "random", "report", "samples", "tabular")
+_MODULES = ("audit", "dp", "evaluate", "models", "random", "report", "samples", "sensitivity", "tabular")
+
+_INSIDE = {"sensitivity": "sfumato.dp.sensitivity"}
 
 __all__ = [
     "MDAV",
     "VMDAV",
     "AlphaK",
     "Anatomy",
+    "Answer",
     "Attribute",
+    "Budget",
     "Card",
     "Datafly",
     "Finding",
@@ -101,25 +140,41 @@ __all__ = [
     "MDAVStar",
     "Mondrian",
     "Optimal",
+    "ProtectPersons",
+    "ProtectRows",
+    "Query",
     "Release",
     "Role",
     "Schema",
+    "Session",
     "SfumatoError",
     "TCloseness",
     "Table",
     "Univariate",
     "__version__",
     "audit",
+    "count",
+    "count_distinct",
+    "dp",
     "evaluate",
+    "histogram",
+    "max",
+    "mean",
+    "median",
+    "min",
     "models",
+    "quantile",
     "random",
     "read",
     "read_hierarchy",
     "report",
     "republish",
     "samples",
+    "sensitivity",
     "suggest",
+    "sum",
     "tabular",
+    "variance",
 ]
 
 
@@ -127,7 +182,7 @@ def __getattr__(name: str) -> object:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in _MODULES:
-        return import_module(f"sfumato.{name}")
+        return import_module(_INSIDE.get(name, f"sfumato.{name}"))
     raise AttributeError(f"module 'sfumato' has no attribute '{name}'")
 
 

@@ -88,9 +88,20 @@ class Schema:
         (16, 94)
         """
         try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+            text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise SchemaError(f"schema '{path}' cannot be read: {error}") from error
+        return cls.from_text(text, path)
+
+    @classmethod
+    def from_text(cls, text: str, path: str | Path = "schema.toml") -> Schema:
+        r"""Return the schema in TOML text; `path` is where it comes from, for errors and for hierarchy files beside it.
+
+        >>> Schema.from_text('[columns.age]\nrole = "quasi"\n').names(Role.QUASI)
+        ('age',)
+        """
+        try:
+            content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"schema '{path}' is not valid TOML: {error}") from error
         for key in content:

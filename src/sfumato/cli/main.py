@@ -13,6 +13,7 @@ from sfumato.cli.anonymize import anonymize
 from sfumato.cli.check import check
 from sfumato.cli.progress import INTERRUPTED
 from sfumato.cli.propose import schema, suggest
+from sfumato.cli.query import create, new_version, plan, query, show
 from sfumato.cli.series import republish, series
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
@@ -36,6 +37,13 @@ app.command(hierarchies)
 audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
 audits.command(series)
 app.command(audits)
+budgets = App(name="budget", help="What may be asked about a data set, and what was.", help_format="plaintext")
+budgets.command(create)
+budgets.command(show)
+budgets.command(new_version)
+app.command(budgets)
+app.command(query)
+app.command(plan)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,7 +1,17 @@
 """Pages for the data steward, never for the public: what a release promises, costs and risks."""
 
+from sfumato.report.answers import answer_picture, answers_chapter
 from sfumato.report.findings import findings_chapter
 from sfumato.report.page import Chapter, Section, collect
 from sfumato.report.table import table_chapter, table_report
 
-__all__ = ["Chapter", "Section", "collect", "findings_chapter", "table_chapter", "table_report"]
+__all__ = [
+    "Chapter",
+    "Section",
+    "answer_picture",
+    "answers_chapter",
+    "collect",
+    "findings_chapter",
+    "table_chapter",
+    "table_report",
+]

@@ -69,7 +69,7 @@ def losses(values: Mapping[str, float]) -> Markup:
     >>> "age 12.5" in losses({"age": 0.125})
     True
     """
-    names = [_label(name) for name in values]
+    names = [short_label(name) for name in values]
     shares = [100 * value for value in values.values()]
 
     def paint(axes: Axes) -> None:
@@ -122,7 +122,7 @@ def categories(shape: Histogram) -> Markup:
     """
     named = shape.before[:NAMED_BARS]  # beyond them stands one bar for all others, which would dwarf the rest
     shown = np.sort(np.argsort(-named, kind="stable")[:MOST_BARS])
-    names = [_label(shape.labels[place]) for place in shown]
+    names = [short_label(shape.labels[place]) for place in shown]
     rest = len(shape.labels) > len(shown)
 
     def paint(axes: Axes) -> None:
@@ -173,6 +173,11 @@ def _name_axis(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="x", length=0)
 
 
-def _label(text: str) -> str:
+def short_label(text: str) -> str:
+    """Return a value's name as an axis can show it.
+
+    >>> short_label("a very long name of a value")
+    'a very long name of…'
+    """
     shown = printable(text).replace("\n", " ") or "(empty)"
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"

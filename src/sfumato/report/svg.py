@@ -10,6 +10,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -32,6 +33,8 @@ VARIABLES = {
 WIDTH = 312
 NUMBER = re.compile(r"-?\d+\.\d+")
 REFERENCE = re.compile(r"[mp][0-9a-f]{10}")
+NAMESPACE = "http://www.w3.org/2000/svg"
+LINKS = "http://www.w3.org/1999/xlink"
 WRAPPING = frozenset({"metadata", "style"})
 SETTINGS: dict[Any, Any] = {  # matplotlib types the keys one by one
     "svg.fonttype": "none",
@@ -118,3 +121,18 @@ def _lean(name: str, value: str) -> str:
             value = value.replace(marker, variable)
         return "; ".join(part for part in value.split("; ") if not part.startswith("font-family"))
     return " ".join(NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value).split())
+
+
+def standalone(picture: Markup) -> str:
+    """Return an inline picture as a file of its own, with the page's colours for light and dark.
+
+    >>> text = standalone(drawn("line", 80, "A line", lambda axes: axes.plot([0, 1], color=AFTER)))
+    >>> text.startswith("<svg xmlns="), "prefers-color-scheme" in text
+    (True, True)
+    """
+    style = resources.files("sfumato.report").joinpath("style.css").read_text(encoding="utf-8")
+    colours = style[: style.index("* {")]
+    opening, _, rest = picture.partition(">")
+    head = opening.replace("<svg", f'<svg xmlns="{NAMESPACE}" xmlns:xlink="{LINKS}"', 1)
+    look = "svg { background: var(--paper); font-family: system-ui, sans-serif; }"
+    return f"{head}><style>{colours}{look}</style>{rest}"

@@ -1,0 +1,233 @@
+"""A question as data: which aggregates, of which rows, in which groups; never code that runs on a row.
+
+The ancestor is PINQ (McSherry 2009), whose questions were programs; FUZZ (Haeberlen, Pierce & Narayan 2011) showed how
+programs leak by time and state, so that here a question can only be read, checked and compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from itertools import pairwise
+
+from sfumato.errors import ParameterError
+
+
+class Kind(StrEnum):
+    """The aggregates that can be asked for.
+
+    >>> Kind("mean") is Kind.MEAN
+    True
+    """
+
+    COUNT = "count"
+    PERSONS = "count distinct"
+    PRESENT = "count of"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    MIN = "min"
+    MAX = "max"
+    QUANTILE = "quantile"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One number asked for in each group; `level` is the quantile's, between 0 and 1.
+
+    >>> Aggregate(Kind.MEAN, "fare").label
+    'mean_fare'
+    """
+
+    kind: Kind
+    column: str | None = None
+    level: Fraction | None = None
+    alias: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the answer's column."""
+        if self.alias:
+            return self.alias
+        parts = [str(self.kind).replace(" ", "_"), *([self.column] if self.column else [])]
+        if self.kind is Kind.QUANTILE and self.level is not None:
+            parts.insert(1, f"{float(self.level):g}")
+        return "_".join(parts)
+
+    @property
+    def text(self) -> str:
+        """The canonical text, without the alias, which changes nothing about the question."""
+        level = f", {self.level}" if self.level is not None else ""
+        return f"{self.kind}({self.column or '*'}{level})"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A numeric column cut into bins: a number of equal ones between its declared bounds, or at the edges given.
+
+    >>> Bins("age", 10).text
+    'age/10'
+    """
+
+    column: str
+    parts: int | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        parts = self.parts
+        if isinstance(parts, int) and not isinstance(parts, bool) and 1 <= parts <= 100_000:
+            return
+        if isinstance(parts, tuple) and len(parts) > 1 and all(a < b for a, b in pairwise(parts)):
+            return
+        raise ParameterError(f"the bins of '{self.column}' are {parts}; give a number of bins or rising edges")
+
+    @property
+    def text(self) -> str:
+        """The canonical text."""
+        return f"{self.column}/{self.parts}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question: aggregates, a condition on rows, and keys to group by.
+
+    >>> count().where("gender = 2").by("station", "hour").keys
+    ('station', 'hour')
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    condition: str | None = None
+    keys: tuple[str | Bins, ...] = ()
+
+    def where(self, condition: str) -> Query:
+        """Return the same question about the rows that meet a condition, written in SQL.
+
+        >>> count().where("age < 30").where("sex = 'F'").condition
+        "(age < 30) AND (sex = 'F')"
+        """
+        if not condition.strip():
+            raise ParameterError(f'the condition is {condition!r}; give a text such as "gender = 2"')
+        both = condition if self.condition is None else f"({self.condition}) AND ({condition})"
+        return replace(self, condition=both)
+
+    def by(self, *keys: str) -> Query:
+        """Return the same question, answered for each value of the keys.
+
+        >>> mean("fare").by("hour").keys
+        ('hour',)
+        """
+        names = [key.column if isinstance(key, Bins) else key for key in (*self.keys, *keys)]
+        for name in names:
+            if not isinstance(name, str):
+                raise ParameterError(f"a key to group by is {name!r}; give the name of a column")
+            if names.count(name) > 1:
+                raise ParameterError(f"the key '{name}' stands twice; give it once")
+        return replace(self, keys=(*self.keys, *keys))
+
+    def also(self, other: Query) -> Query:
+        """Return both questions as one: same rows, same groups, the budget shared evenly by the aggregates.
+
+        >>> [entry.label for entry in count().also(mean("fare")).by("hour").aggregates]
+        ['count', 'mean_fare']
+        """
+        if (other.condition, other.keys) not in {(None, ()), (self.condition, self.keys)}:
+            raise ParameterError("the question added with also() has rows or groups of its own; give it without them")
+        return replace(self, aggregates=(*self.aggregates, *other.aggregates))
+
+
+def count() -> Query:
+    """Ask how many rows there are.
+
+    >>> count().aggregates[0].kind
+    <Kind.COUNT: 'count'>
+    """
+    return Query((Aggregate(Kind.COUNT),))
+
+
+def count_distinct(person: str) -> Query:
+    """Ask how many different persons there are; `person` is the column that the budget protects.
+
+    >>> count_distinct("rider").aggregates[0].label
+    'count_distinct_rider'
+    """
+    return Query((Aggregate(Kind.PERSONS, person),))
+
+
+def sum(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.sum
+    """Ask for the sum of a column, its values clamped to the declared bounds.
+
+    >>> sum("fare").aggregates[0].text
+    'sum(fare)'
+    """
+    return Query((Aggregate(Kind.SUM, column),))
+
+
+def mean(column: str) -> Query:
+    """Ask for the mean of a column: a noisy sum around the middle of the bounds over a noisy count.
+
+    >>> mean("fare").aggregates[0].text
+    'mean(fare)'
+    """
+    return Query((Aggregate(Kind.MEAN, column),))
+
+
+def variance(column: str) -> Query:
+    """Ask for the (population) variance of a column, from noisy sums of values and of squares.
+
+    >>> variance("fare").aggregates[0].text
+    'variance(fare)'
+    """
+    return Query((Aggregate(Kind.VARIANCE, column),))
+
+
+def min(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.min
+    """Ask for about the smallest value, chosen by the exponential mechanism (McSherry & Talwar 2007).
+
+    >>> min("age").aggregates[0].text
+    'min(age)'
+    """
+    return Query((Aggregate(Kind.MIN, column),))
+
+
+def max(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.max
+    """Ask for about the largest value, chosen by the exponential mechanism (McSherry & Talwar 2007).
+
+    >>> max("age").aggregates[0].text
+    'max(age)'
+    """
+    return Query((Aggregate(Kind.MAX, column),))
+
+
+def quantile(column: str, level: float | str | Fraction) -> Query:
+    """Ask for a quantile, chosen by the exponential mechanism between the declared bounds (Smith 2011).
+
+    >>> quantile("age", 0.9).aggregates[0].level
+    Fraction(9, 10)
+    """
+    try:
+        exact = Fraction(str(level)) if isinstance(level, float) else Fraction(level)
+    except (ValueError, TypeError):
+        raise ParameterError(f"the level of the quantile is {level!r}; give a number between 0 and 1") from None
+    if not 0 <= exact <= 1 or exact.denominator > 1_000_000:
+        raise ParameterError(f"the level of the quantile is {level}; give a number between 0 and 1, to six decimals")
+    return Query((Aggregate(Kind.QUANTILE, column, exact),))
+
+
+def median(column: str) -> Query:
+    """Ask for the median: the quantile at one half.
+
+    >>> median("age").aggregates[0].level
+    Fraction(1, 2)
+    """
+    return Query((Aggregate(Kind.QUANTILE, column, Fraction(1, 2), alias=f"median_{column}"),))
+
+
+def histogram(column: str, bins: int | Sequence[float]) -> Query:
+    """Ask how many rows lie in each bin: so many equal bins between the declared bounds, or those between edges.
+
+    >>> histogram("age", 8).keys
+    (Bins(column='age', parts=8),)
+    """
+    parts = bins if isinstance(bins, int) else tuple(float(edge) for edge in bins)
+    return Query((Aggregate(Kind.COUNT),), keys=(Bins(column, parts),))

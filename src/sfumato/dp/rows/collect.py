@@ -1,0 +1,64 @@
+"""A request carried out in any engine: statements run, exact integers laid into the groups.
+
+The numbers are secret: nothing here is printed, saved or put into an error (Haeberlen, Pierce & Narayan 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.dp.request import Ladder, Request, Tallies
+from sfumato.dp.rows.compile import Source, Statement
+from sfumato.dp.rows.dialect import Dialect
+from sfumato.dp.rows.keys import Found, arrange
+from sfumato.schema import Schema
+
+UNREADABLE = "the rows could not be read as declared"
+Execute = Callable[[str, dict[str, object]], Sequence[tuple[Any, ...]]]
+
+
+def collect(request: Request, schema: Schema, source: Source, dialect: Dialect, execute: Execute) -> Tallies:
+    """Return the exact answers to a request; `execute` runs a statement with its parameters.
+
+    >>> from sfumato.dp.request import Count
+    >>> from sfumato.dp.rows.dialect import DUCKDB
+    >>> from sfumato.dp.unit import ProtectRows
+    >>> request = Request((Count(),), ProtectRows())
+    >>> collect(request, Schema(), Source("rides", {}), DUCKDB, lambda statement, parameters: [(7,)]).columns
+    [[7]]
+    """
+    statement = Statement(request, schema, source, dialect)
+    width = len(request.keys)
+    found = execute(statement.tallies, statement.parameters)
+    cells, places = arrange(request, schema, [row[:width] for row in found])
+    columns: list[Sequence[int] | Sequence[npt.NDArray[np.int64]]] = []
+    place = width
+    for measure in request.measures:
+        if isinstance(measure, Ladder):
+            counted = execute(statement.ladder(measure), statement.parameters)
+            columns.append(_ladders(counted, places, len(cells), measure.grid.steps))
+        else:
+            columns.append(_numbers(found, places, len(cells), place))
+            place += 1
+    return Tallies(cells, columns)
+
+
+def _numbers(found: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, place: int) -> list[int]:
+    width = len(next(iter(places), ()))
+    numbers = [0] * groups
+    for row in found:
+        numbers[places[row[:width]]] = int(row[place] or 0)
+    return numbers
+
+
+def _ladders(
+    counted: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, steps: int
+) -> list[npt.NDArray[np.int64]]:
+    ladders = np.zeros((groups, steps + 1), dtype=np.int64)
+    for row in counted:
+        ladders[places[row[:-2]], int(row[-2])] = row[-1]
+    return list(ladders)

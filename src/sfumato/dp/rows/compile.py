@@ -1,0 +1,274 @@
+"""A request as SQL: cells read as declared, rows that count, persons bounded by a keyed hash, exact sums.
+
+One text in two dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
+the declared groups, then each person's groups and rows, then the tallies. A person's rows are chosen by that person's
+own values and a secret only, so one person's removal moves nobody else's rows (Wilson et al. 2020, "Differentially
+private SQL with bounded user contribution", section 3, bound by sampling).
+"""
+
+# ruff: noqa: S608  # names are quoted, numbers are numbers, and texts are parameters
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sfumato.attribute import Attribute
+from sfumato.dp.request import Binned, Declared, Grid, Key, Ladder, Measure, Present, Request, Total
+from sfumato.dp.request import Persons as PersonCount
+from sfumato.dp.rows.condition import Compiler
+from sfumato.dp.rows.dialect import Dialect, Stored, double, quoted, readable, refuse_stored
+from sfumato.dp.rows.keys import key_value
+from sfumato.dp.unit import ProtectPersons
+from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.kinds import Kind
+from sfumato.schema import Schema
+
+NARROW = 2**62  # beyond it a product needs integers wider than 64 bits
+WIDE = 2**84  # beyond it, many of them could overflow 128 bits
+FARTHEST = 1e250
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in an engine's words: FROM what, how its columns are stored, and how their names are quoted.
+
+    >>> Source("rides", {"age": Stored.WHOLE}).name("age")
+    '"age"'
+    """
+
+    table: str
+    stored: dict[str, Stored]
+    name: Callable[[str], str] = quoted
+
+
+class Statement:
+    """The SQL of one request and its parameters; the texts of a request and its secret are never part of the SQL.
+
+    >>> from sfumato.dp.request import Count
+    >>> from sfumato.dp.rows.dialect import DUCKDB
+    >>> from sfumato.dp.unit import ProtectRows
+    >>> Statement(Request((Count(),), ProtectRows()), Schema(), Source("rides", {}), DUCKDB).tallies
+    'SELECT COUNT(*) FROM (SELECT 1 AS one FROM (SELECT 1 AS one FROM rides) AS cells) AS kept'
+    """
+
+    def __init__(self, request: Request, schema: Schema, source: Source, dialect: Dialect) -> None:
+        self.request, self.schema, self.source, self.dialect = request, schema, source, dialect
+        self.parameters: dict[str, object] = {}
+        self.grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | Ladder)))
+        self.columns = self._columns()
+        self.keys = [f"k{place}" for place in range(len(request.keys))]
+        self.positions = [f"p{place}" for place in range(len(self.grids))]
+        self._kept = self._bounded(self._grouped(self._counted(self._cells())))
+
+    @property
+    def tallies(self) -> str:
+        """The statement that gives a row for each group: its keys, then every measure but ladders."""
+        measures = [self._measure(m) for m in self.request.measures if not isinstance(m, Ladder)]
+        return self._by(self.keys, [*self.keys, *(measures or ["COUNT(*)"])], self._kept)
+
+    def ladder(self, ladder: Ladder) -> str:
+        """Return the statement that gives a row for each group and position: keys, position and count."""
+        place = self.positions[self.grids.index(ladder.grid)]
+        keys = [*self.keys, place]
+        return self._by(keys, [*keys, "COUNT(*)"], f"SELECT * FROM ({self._kept}) AS kept WHERE {place} IS NOT NULL")
+
+    def bind(self, value: object) -> str:
+        """Return the placeholder of a new parameter."""
+        name = f"p{len(self.parameters)}"
+        self.parameters[name] = value
+        return self.dialect.holder.format(name)
+
+    def one_of(self, values: Sequence[str]) -> str:
+        """Return the rest of a test that a text is one of some."""
+        if self.dialect.lists:
+            return f"= ANY({self.bind(list(values))})"
+        return f"IN ({', '.join(self.bind(value) for value in values)})"
+
+    def text(self, value: str) -> str:
+        """Return a text as a parameter."""
+        return f"CAST({self.bind(value)} AS {self.dialect.text_type})"
+
+    def cell(self, column: str) -> str:
+        """Return the name of a column's cell."""
+        return f"c{self.columns.index(column)}"
+
+    def attribute(self, column: str) -> Attribute:
+        """Return the declaration of a column, or say that there is none."""
+        if column not in self.schema.columns:
+            raise InputError(f"the schema has no column '{column}'{suggestion(column, self.schema.columns)}")
+        return self.schema.columns[column]
+
+    def _columns(self) -> list[str]:
+        request = self.request
+        names = [*(request.where.columns if request.where else ()), *(key.column for key in request.keys)]
+        names += [grid.column for grid in self.grids]
+        names += [request.unit.person] if isinstance(request.unit, ProtectPersons) else []
+        return list(dict.fromkeys(names))
+
+    def _cells(self) -> str:
+        raw, cells = [], []
+        for place, name in enumerate(self.columns):
+            attribute, stored = self.attribute(name), self.source.stored[name]
+            refuse_stored(name, stored, attribute.kind)
+            raw.append(f"{self.source.name(name)} AS r{place}")
+            cells.append(f"{self._cell(f'r{place}', stored, attribute)} AS c{place}")
+        inner = _select(raw, self.source.table)
+        return _select(cells, f"({inner}) AS raw") if cells else inner
+
+    def _cell(self, x: str, stored: Stored, attribute: Attribute) -> str:
+        marks = readable(attribute.missing, stored, attribute.kind)
+        if marks:
+            x = f"CASE WHEN {self.dialect.as_text(x, stored)} {self.one_of(marks)} THEN NULL ELSE {x} END"
+        return self.dialect.cell(x, stored, attribute.kind)
+
+    def _counted(self, cells: str) -> str:
+        """Return the rows for which the condition holds, each with its keys, positions and person."""
+        request, unit = self.request, self.request.unit
+        values = [f"{self._key(key)} AS {name}" for key, name in zip(request.keys, self.keys, strict=True)]
+        values += [f"{self._position(grid)} AS {name}" for grid, name in zip(self.grids, self.positions, strict=True)]
+        if isinstance(unit, ProtectPersons):
+            values.append(f"{self.dialect.text.format(x=self.cell(unit.person))} AS person")
+        test = f" WHERE {Compiler(self).counts(request.where.condition)}" if request.where else ""
+        return f"{_select(values, f'({cells}) AS cells')}{test}"
+
+    def _grouped(self, counted: str) -> str:
+        """Return the rows that lie in a group and, where persons count, belong to one."""
+        tests = [self._in_group(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
+        tests += ["person IS NOT NULL"] if isinstance(self.request.unit, ProtectPersons) else []
+        return f"SELECT * FROM ({counted}) AS counted WHERE {' AND '.join(tests)}" if tests else counted
+
+    def _bounded(self, grouped: str) -> str:
+        """Return the rows that are left when every person has at most some rows in each of at most some groups."""
+        unit = self.request.unit
+        if not isinstance(unit, ProtectPersons):
+            return grouped
+        rows, groups = unit.bounds(grouped=bool(self.keys))
+        hashed = f"SELECT *, {self._hash([], self.keys)} AS of_group, "
+        hashed += f"{self._hash(self.keys, self.positions)} AS of_row FROM ({grouped}) AS grouped"
+        by_group = f"DENSE_RANK() OVER (PARTITION BY person ORDER BY {', '.join(['of_group', *self.keys])})"
+        by_row = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['person', *self.keys])} ORDER BY of_row)"
+        ranked = f"SELECT *, {by_group} AS nth_group, {by_row} AS nth_row FROM ({hashed}) AS hashed"
+        return f"SELECT * FROM ({ranked}) AS ranked WHERE nth_group <= {groups} AND nth_row <= {rows}"
+
+    def _hash(self, within: list[str], values: list[str]) -> str:
+        """Return the hash by which values of a person compete: of the secret, their number, person and all values.
+
+        Each value stands with its length. Where there is nothing to tell rows apart, nothing is hashed.
+        """
+        if not values:
+            return "0"
+        secret = self.text(self.request.secret.hex())
+        parts = [secret, f"':{len(within + values)}:'", *map(self.dialect.encoded, ["person", *within, *values])]
+        return self.dialect.digest.format(x=" || ".join(parts))
+
+    def _key(self, key: Key) -> str:
+        cell = self.cell(key.column)
+        if not isinstance(key, Binned):
+            return cell
+        if self.attribute(key.column).kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
+            raise InputError(
+                f"column '{key.column}' has no numbers to bin; declare its type as integer, number or date"
+            )
+        if len(key.edges) < 2 or any(a >= b for a, b in zip(key.edges, key.edges[1:], strict=False)):
+            raise ParameterError(f"the edges of '{key.column}' must be two or more rising numbers")
+        x = f"CAST({cell} AS DOUBLE PRECISION)"
+        inside = f"{x} >= {double(key.edges[0])} AND {x} <= {double(key.edges[-1])}"
+        return f"CASE WHEN {inside} THEN {self._bin(x, key.edges)} END"
+
+    def _bin(self, x: str, edges: tuple[float, ...]) -> str:
+        """Return the number of the bin that holds a value between the edges."""
+        listed = ", ".join(double(edge) for edge in edges[:-1])
+        if self.dialect.lists:
+            return f"width_bucket({x}, CAST(ARRAY[{listed}] AS DOUBLE PRECISION[])) - 1"
+        return _even_bin(x, edges, f"[{listed}]") if _even(edges) else _halved(x, edges, 0, len(edges) - 1)
+
+    def _in_group(self, key: Key, name: str) -> str:
+        if not isinstance(key, Declared):
+            return f"{name} IS NOT NULL"
+        kind = self.attribute(key.column).kind
+        values = [key_value(cell, kind, key.column) for cell in key.cells]
+        texts = [value for value in values if isinstance(value, str)]
+        if texts:
+            return f"{name} {self.one_of(texts)}"
+        return _among(name, [value for value in values if not isinstance(value, str)])
+
+    def _position(self, grid: Grid) -> str:
+        """Return a value's place on the grid; halves go up in both engines."""
+        _check(grid, self.attribute(grid.column).kind)
+        x, width = f"CAST({self.cell(grid.column)} AS DOUBLE PRECISION)", grid.high - grid.low
+        if not grid.steps or not width:
+            return f"CASE WHEN {x} IS NOT NULL THEN 0 END"
+        above = f"greatest({x} - {double(grid.low)}, {double(width * 1e-30)})"  # or PostgreSQL reports an underflow
+        place = f"CAST(floor({above} * {double(grid.steps)} / {double(width)} + 0.5e0) AS BIGINT)"
+        low, high = f"{x} <= {double(grid.low)} THEN 0", f"{x} >= {double(grid.high)} THEN {grid.steps}"
+        return f"CASE WHEN {low} WHEN {high} WHEN {x} IS NOT NULL THEN {place} END"
+
+    def _measure(self, measure: Measure) -> str:
+        if isinstance(measure, Present):
+            return f"COUNT({self.positions[self.grids.index(measure.grid)]})"
+        if isinstance(measure, Total):
+            return self._total(measure)
+        persons = isinstance(measure, PersonCount) and isinstance(self.request.unit, ProtectPersons)
+        return "COUNT(DISTINCT person)" if persons else "COUNT(*)"
+
+    def _total(self, total: Total) -> str:
+        largest = max(abs(total.origin), abs(total.grid.steps - total.origin)) ** total.power
+        if total.power < 1 or largest > WIDE:
+            raise ParameterError(f"the total of '{total.grid.column}' would exceed 128 bits; use fewer steps")
+        x = f"({self.positions[self.grids.index(total.grid)]} - {total.origin})"
+        x = x if largest < NARROW else self.dialect.wide.format(x=x)
+        return f"SUM({' * '.join([x] * total.power)})"
+
+    def _by(self, keys: list[str], values: list[str], rows: str) -> str:
+        by = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return f"SELECT {', '.join(values)} FROM ({rows}) AS kept{by}"
+
+
+def _select(values: list[str], table: str) -> str:
+    return f"SELECT {', '.join(values or ['1 AS one'])} FROM {table}"
+
+
+def _among(x: str, numbers: list[int] | list[float]) -> str:
+    """Return the test that a number is one of some, neighbouring integers as one range."""
+    whole = all(isinstance(number, int) for number in numbers)
+    if whole and numbers and max(numbers) - min(numbers) + 1 == len(set(numbers)):
+        return f"{x} BETWEEN {min(numbers)} AND {max(numbers)}"
+    return (
+        f"{x} IN ({', '.join(str(number) if whole else double(number) for number in numbers)})" if numbers else "FALSE"
+    )
+
+
+def _halved(x: str, edges: tuple[float, ...], first: int, last: int) -> str:
+    """Return the number of the bin between two edges by halving."""
+    if last - first == 1:
+        return str(first)
+    middle = (first + last) // 2
+    below, above = _halved(x, edges, first, middle), _halved(x, edges, middle, last)
+    return f"CASE WHEN {x} < {double(edges[middle])} THEN {below} ELSE {above} END"
+
+
+def _even(edges: tuple[float, ...]) -> bool:
+    """Return whether the edges lie so evenly that a bin computed from the width is off by one at most."""
+    width = (edges[-1] - edges[0]) / (len(edges) - 1)
+    return all(abs(edge - edges[0] - place * width) < width / 4 for place, edge in enumerate(edges))
+
+
+def _even_bin(x: str, edges: tuple[float, ...], listed: str) -> str:
+    """Return the number of one of many even bins: computed from the width, then put right by the edges themselves."""
+    bins = len(edges) - 1
+    guess = f"floor(({x} - {double(edges[0])}) / {double((edges[-1] - edges[0]) / bins)})"
+    place = f"CAST(least(greatest({guess}, 0), {bins - 1}) AS BIGINT)"
+    too_far = f"{x} < {listed}[{place} + 1] THEN {place} - 1"
+    too_near = f"{x} >= {listed}[{place} + 2] THEN {place} + 1"  # beyond the last bin there is no edge: NULL
+    return f"CASE WHEN {too_far} WHEN {too_near} ELSE {place} END"
+
+
+def _check(grid: Grid, kind: Kind | None) -> None:
+    if kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
+        raise InputError(f"column '{grid.column}' has no numbers; declare its type as integer, number or date")
+    width = grid.high - grid.low
+    if grid.steps < 0 or not (abs(grid.low) <= FARTHEST and abs(grid.high) <= FARTHEST) or width < 0:
+        raise ParameterError(f"the grid of '{grid.column}' must have steps of at least 0 between bounds within ±1e250")
+    if 0 < width < 1 / FARTHEST:
+        raise ParameterError(f"the bounds of '{grid.column}' lie too near; give bounds at least 1e-250 apart")

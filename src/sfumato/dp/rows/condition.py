@@ -1,0 +1,127 @@
+"""A predicate as SQL that cannot fail: doubles between declared bounds, division by zero missing, unknown is no.
+
+The proof that no double overflows or vanishes on the way is `sfumato.dp.expression.extent`; timing and errors must not
+depend on a row (Haeberlen, Pierce & Narayan 2011, section 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sfumato.dp.expression import (
+    LEAST,
+    Among,
+    Arithmetic,
+    Cast,
+    Column,
+    Comparison,
+    Condition,
+    Domain,
+    Junction,
+    Like,
+    Literal,
+    Missing,
+    Negation,
+    Truth,
+    Value,
+)
+from sfumato.dp.rows.dialect import Dialect, Stored, double
+from sfumato.kinds import Kind
+
+KINDS = {"INTEGER": Kind.INTEGER, "DOUBLE": Kind.NUMBER, "DATE": Kind.DATE}
+
+
+class Bindings(Protocol):
+    """Where texts become parameters and columns become the names of their cells."""
+
+    dialect: Dialect
+
+    def text(self, value: str) -> str: ...
+    def one_of(self, values: list[str]) -> str: ...
+    def cell(self, column: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Turns conditions into SQL over the cells that `bindings` names.
+
+    >>> from sfumato.dp.rows.dialect import DUCKDB
+    >>> class Cells:
+    ...     dialect = DUCKDB
+    ...     def cell(self, column: str) -> str:
+    ...         return column
+    >>> age = Column("age", Domain.NUMBER)
+    >>> Compiler(Cells()).condition(Comparison("<", age, Literal(3, Domain.NUMBER)))
+    '(CAST(age AS DOUBLE PRECISION) < 3.0e0)'
+    """
+
+    bindings: Bindings
+
+    def counts(self, condition: Condition) -> str:
+        """Return the test that is true where the condition is, and false where it is false or unknown."""
+        return f"COALESCE({self.condition(condition)}, FALSE)"
+
+    def condition(self, node: Condition) -> str:  # noqa: PLR0911  # one for each kind of condition
+        """Return the SQL of a condition, in three-valued logic."""
+        match node:
+            case Truth(value):
+                return "TRUE" if value else "FALSE"
+            case Comparison(operator, left, right):
+                return f"({self.value(left)} {operator} {self.value(right)})"
+            case Among(value, literals):
+                return f"({self.value(value)} {self._list(literals)})"
+            case Missing(value):
+                return f"({self.value(value)} IS NULL)"
+            case Like():
+                return f"({self._like(node)})"
+            case Negation(operand):
+                return f"(NOT {self.condition(operand)})"
+            case Junction(operator, operands):
+                return f"({f' {operator} '.join(self.condition(operand) for operand in operands)})"
+
+    def _list(self, literals: tuple[Literal, ...]) -> str:
+        texts = [literal.value for literal in literals if isinstance(literal.value, str)]
+        return self.bindings.one_of(texts) if texts else f"IN ({', '.join(self.value(item) for item in literals)})"
+
+    def _like(self, like: Like) -> str:
+        """Return the test; DuckDB's own LIKE backtracks, so there the pattern runs as a linear regular expression."""
+        text = self.value(like.value)
+        if self.bindings.dialect.name == "duckdb":
+            return f"regexp_full_match({text}, {self.bindings.text(like.expression)}, 's')"
+        return f"{text} LIKE {self.bindings.text(like.pattern)}"
+
+    def value(self, node: Value) -> str:  # noqa: PLR0911  # one for each kind of value
+        """Return the SQL of a value: a double, a text, or days as an integer."""
+        match node:
+            case Column(name, Domain.NUMBER):
+                return f"CAST({self.bindings.cell(name)} AS DOUBLE PRECISION)"
+            case Column(name):
+                return self.bindings.cell(name)
+            case Literal(str() as text):
+                return self.bindings.text(text)
+            case Literal(number, Domain.DATE):
+                return str(int(number))
+            case Literal(number):
+                return double(float(number))
+            case Arithmetic(operator, left, right):
+                divisor = self._operand(right)
+                divisor = f"NULLIF({divisor}, 0e0)" if operator == "/" else divisor
+                return f"({self._operand(left)} {operator} {divisor})"
+            case Cast(value, to):
+                return self._cast(self.value(value), to, value.domain)
+
+    def _operand(self, node: Value) -> str:
+        """Return a value for arithmetic: a column is clamped to its bounds, and 0 where it is nearly so."""
+        x = self.value(node)
+        if not isinstance(node, Column) or node.bounds is None:
+            return x
+        low, high = (double(limit if abs(limit) >= LEAST else 0.0) for limit in node.bounds)
+        clamped = f"WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high}"
+        return f"CASE {clamped} WHEN abs({x}) < {double(LEAST)} THEN 0e0 ELSE {x} END"
+
+    def _cast(self, x: str, to: str, domain: Domain) -> str:
+        if domain is Domain.NUMBER:
+            return f"floor({x} + 0.5e0)"
+        read = self.bindings.dialect.cell(x, Stored.TEXT, KINDS[to])
+        return f"CAST({read} AS DOUBLE PRECISION)" if to == "INTEGER" else read

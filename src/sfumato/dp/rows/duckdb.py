@@ -1,0 +1,216 @@
+"""Rows in files and dataframes, read by an embedded DuckDB that can touch that one file and nothing else.
+
+CSV and Parquet files are scanned in place and only the columns asked for are read (Raasveldt & Mühleisen 2019, "DuckDB:
+an embeddable analytical database"); other files and dataframes are held in memory. A line of a CSV file that does not
+have the header's fields belongs to nobody and is left out, whatever is asked.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato import io
+from sfumato.dp.request import Request, Tallies
+from sfumato.dp.rows.collect import UNREADABLE, collect
+from sfumato.dp.rows.compile import Source
+from sfumato.dp.rows.dialect import DUCKDB, Stored
+from sfumato.errors import InputError
+from sfumato.schema import Schema
+from sfumato.table import Table
+
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 2,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "temp_directory": "",  # rows are never spilled to a disk
+    "preserve_insertion_order": False,
+}
+STORED = {
+    "VARCHAR": Stored.TEXT,
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Stored.WHOLE),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), Stored.WHOLE),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), Stored.REAL),
+    "DATE": Stored.DAY,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Stored.MOMENT),
+    "TIMESTAMP WITH TIME ZONE": Stored.MOMENT,
+}
+HEAD = 1_000_000
+_HASHES: dict[tuple[str, int, int, int], str] = {}
+
+
+class DuckRows:
+    """The rows of one file or dataframe.
+
+    >>> rows = DuckRows.of_frame(pl.DataFrame({"age": [31, 47]}), Schema.from_roles(quasi=["age"]))
+    >>> rows
+    DuckRows(<rows are secret>)
+    """
+
+    def __init__(self, connection: Any, table: str, schema: Schema, path: Path | None, digest: str = "") -> None:
+        self._connection, self._schema, self._path, self._digest = connection, schema, path, digest
+        self._source = Source(table, self._stored(table))
+        for name in schema.columns:
+            if name not in self._source.stored:
+                raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
+
+    def __repr__(self) -> str:
+        return "DuckRows(<rows are secret>)"
+
+    @classmethod
+    def of_file(cls, path: Path, schema: Schema) -> DuckRows:
+        """Return the rows of a file; its first bytes say what it is.
+
+        >>> DuckRows.of_file(Path("none.csv"), Schema())
+        Traceback (most recent call last):
+        sfumato.errors.InputError: file 'none.csv' does not exist; check the name
+        """
+        head = _head(path)
+        place = path.resolve()
+        if head[:4] == b"PAR1":
+            return cls(_connect(place), f"read_parquet({_quoted(glob.escape(str(place)))})", schema, place)
+        if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
+            frame = io.read(path).frame
+            return cls(_connect_frame(frame), "frame", schema, place)
+        return cls(_connect(place), _csv(place, head), schema, place)
+
+    @classmethod
+    def of_frame(cls, data: Any, schema: Schema) -> DuckRows:
+        """Return the rows of any dataframe that narwhals knows.
+
+        >>> import pandas as pd
+        >>> len(DuckRows.of_frame(pd.DataFrame({"age": [31]}), Schema.from_roles(quasi=["age"])).fingerprint())
+        64
+        """
+        frame = Table.from_frame(data).frame
+        kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
+        digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
+        return cls(_connect_frame(frame), "frame", schema, None, digest)
+
+    def collect(self, request: Request) -> Tallies:
+        """Return the exact answers to a request."""
+        return collect(request, self._schema, self._source, DUCKDB, self._execute)
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the file's or the dataframe's content, computed again when the file was touched."""
+        return self._digest if self._path is None else _hash(self._path)
+
+    def _stored(self, table: str) -> dict[str, Stored]:
+        described = self._execute(f"DESCRIBE SELECT * FROM {table}", {})  # noqa: S608  # our own words
+        return {name: _stored(kind) for name, kind, *_ in described}
+
+    def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a result; the engine's own words may quote a cell, so they go no further."""
+        import duckdb
+
+        result: Sequence[tuple[Any, ...]] | None = None
+        try:
+            with self._connection.cursor() as cursor:
+                result = cursor.execute(statement, parameters).fetchall()
+        except duckdb.Error:
+            result = None
+        if result is None:
+            raise InputError(UNREADABLE)
+        return result
+
+
+def _stored(kind: str) -> Stored:
+    return Stored.REAL if kind.startswith("DECIMAL") else STORED.get(kind, Stored.OTHER)
+
+
+def _connect(path: Path) -> Any:
+    """Return a database in memory that can open one file, load nothing and change no setting."""
+    connection = _database()
+    allowed = {str(path), glob.escape(str(path))}  # a file is asked for by its pattern, then by its name
+    connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, sorted(allowed)))}]")
+    return _locked(connection)
+
+
+def _connect_frame(frame: pl.DataFrame) -> Any:
+    """Return a database in memory that holds the frame as its table `frame`."""
+    connection = _database()
+    connection.register("arrays", {name: _array(frame.get_column(name)) for name in frame.columns})
+    connection.execute("CREATE TABLE frame AS SELECT * FROM arrays")
+    connection.unregister("arrays")
+    return _locked(connection)
+
+
+def _database() -> Any:
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=SETTINGS)
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _locked(connection: Any) -> Any:
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _array(column: pl.Series) -> Any:
+    """Return a column as NumPy holds it, so that no other library has to be there."""
+    if column.dtype.is_temporal():
+        return column.cast(pl.Datetime("us")).to_numpy()
+    if column.dtype.is_float():
+        return column.to_numpy()
+    if column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128):
+        return np.ma.array(column.fill_null(0).to_numpy(), mask=column.is_null().to_numpy())
+    return np.array(column.cast(pl.String).to_list(), dtype=object)
+
+
+def _csv(path: Path, head: bytes) -> str:
+    """Return the scan of a CSV file: every cell a text, the dialect taken from its header alone."""
+    delimiter, header = io._header(head, str(path))  # noqa: SLF001  # one reading of headers for all doors
+    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
+    options = f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', header = true, columns = {{{columns}}}"
+    packed = "gzip" if _packed(path) else "none"
+    return (
+        f"read_csv({_quoted(glob.escape(str(path)))}, auto_detect = false, {options}, compression = '{packed}', "
+        "ignore_errors = true, nullstr = '')"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _head(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked."""
+    try:
+        with gzip.open(path) if _packed(path) else path.open("rb") as file:
+            head = file.read(HEAD).removeprefix(b"\xef\xbb\xbf")
+    except FileNotFoundError:
+        raise InputError(f"file '{path}' does not exist; check the name") from None
+    except (OSError, EOFError):
+        raise InputError(f"file '{path}' cannot be read; check that it is a file and may be read") from None
+    if not head or head.isspace():
+        raise InputError(f"file '{path}' is empty; give a header line and rows")
+    return head
+
+
+def _hash(path: Path) -> str:
+    """Return the SHA-256 of a file, remembered while its size, its time and its inode stay the same."""
+    try:
+        status = path.stat()
+        known = (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
+        if known not in _HASHES:
+            with path.open("rb") as file:
+                _HASHES[known] = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise InputError(f"file '{path}' cannot be read; check that it is still there") from None
+    return _HASHES[known]

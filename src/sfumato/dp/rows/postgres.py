@@ -1,0 +1,126 @@
+"""Rows in a table of PostgreSQL: the aggregate runs in the server, in a transaction that can change nothing.
+
+Only tallies leave the server, as with McSherry's PINQ (2009); a request sees one snapshot of the table, and texts and
+the secret travel as parameters, never as part of the SQL.
+"""
+
+# ruff: noqa: S608  # names are quoted, and texts are parameters
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from sfumato.dp.request import Request, Tallies
+from sfumato.dp.rows.collect import UNREADABLE, collect
+from sfumato.dp.rows.compile import Source
+from sfumato.dp.rows.dialect import POSTGRES, Stored, quoted
+from sfumato.errors import InputError, MissingExtraError
+from sfumato.schema import Schema
+
+Result = TypeVar("Result")
+STORED = {
+    **dict.fromkeys((25, 1042, 1043), Stored.TEXT),  # the server's numbers of text, char and varchar
+    **dict.fromkeys((20, 21, 23), Stored.WHOLE),
+    **dict.fromkeys((700, 701, 1700), Stored.REAL),
+    1082: Stored.DAY,
+    **dict.fromkeys((1114, 1184), Stored.MOMENT),
+}
+SETTINGS = "-c TimeZone=UTC -c DateStyle=ISO,YMD -c extra_float_digits=1 -c standard_conforming_strings=on -c jit=off"
+
+
+class PostgresRows:
+    """The rows of one table, named `postgresql://user@host/database#table` or `…#schema.table`.
+
+    >>> PostgresRows("postgresql://server/city", Schema())
+    Traceback (most recent call last):
+    sfumato.errors.InputError: 'postgresql://server/city' names no table; write postgresql://user@host/database#table
+    """
+
+    def __init__(self, url: str, schema: Schema) -> None:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        self._words = f"postgresql://{host}{parts.path}"  # without the user and the password
+        self._address, self._table = parts._replace(fragment="").geturl(), unquote(parts.fragment)
+        if not self._table:
+            raise InputError(f"'{self._words}' names no table; write postgresql://user@host/database#table")
+        self._schema = schema
+        self._known = ("", "")
+        table = ".".join(_name(part) for part in self._table.split(".", 1))
+        self._source = Source(table, self._run(lambda connection: _stored(connection, table)), _name)
+        for name in schema.columns:
+            if name not in self._source.stored:
+                raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
+
+    def __repr__(self) -> str:
+        return "PostgresRows(<rows are secret>)"
+
+    def collect(self, request: Request) -> Tallies:
+        """Return the exact answers to a request, all of them from one snapshot of the table."""
+
+        def work(connection: Any) -> Tallies:
+            return collect(request, self._schema, self._source, POSTGRES, partial(_execute, connection))
+
+        return self._run(work)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the declared columns' rows, whatever their order; remembered while nothing is committed."""
+
+        def work(connection: Any) -> tuple[str, str]:
+            ((snapshot,),) = _execute(connection, "SELECT CAST(pg_current_snapshot() AS TEXT)", {})
+            return self._known if self._known[0] == snapshot else (snapshot, self._digest(connection))
+
+        self._known = self._run(work)
+        return self._known[1]
+
+    def _digest(self, connection: Any) -> str:
+        """Return the number of rows and the sums of two halves of their hashes, hashed."""
+        names = ", ".join(_name(name) for name in sorted(self._schema.columns))
+        row = f"encode(sha256(convert_to(CAST(ROW({names}) AS TEXT), 'UTF8')), 'hex')"
+        halves = [f"CAST(CAST('x' || substr({row}, {start}, 16) AS bit(64)) AS bigint)" for start in (1, 17)]
+        sums = ", ".join(f"SUM(CAST({half} AS numeric))" for half in halves)
+        (found,) = _execute(connection, f"SELECT COUNT(*), {sums} FROM {self._source.table}", {})
+        return hashlib.sha256(repr([names, *map(str, found)]).encode()).hexdigest()
+
+    def _run(self, work: Callable[[Any], Result]) -> Result:
+        """Return what `work` makes of a read-only transaction; the server's words may quote a cell and stay here."""
+        psycopg = _driver()
+        failure = f"the server of '{self._words}' cannot be reached or refuses the login; check address and password"
+        try:
+            with psycopg.connect(self._address, options=SETTINGS, connect_timeout=30) as connection:
+                failure = UNREADABLE
+                connection.read_only = True
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                return work(connection)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            failure = f"'{self._words}' has no table '{self._table}'; check its name and its schema"
+        except psycopg.errors.InsufficientPrivilege:
+            failure = f"the table '{self._table}' of '{self._words}' may not be read; grant SELECT to the user"
+        except psycopg.Error:
+            pass
+        raise InputError(failure)
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise MissingExtraError("tables in PostgreSQL need psycopg; pip install 'sfumato[postgres]'") from error
+    return psycopg
+
+
+def _name(name: str) -> str:
+    return quoted(name).replace("%", "%%")  # a single percent sign would start a parameter
+
+
+def _execute(connection: Any, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
+    found: Sequence[tuple[Any, ...]] = connection.execute(statement, parameters).fetchall()
+    return found
+
+
+def _stored(connection: Any, table: str) -> dict[str, Stored]:
+    described = connection.execute(f"SELECT * FROM {table} LIMIT 0", {}).description
+    return {column.name: STORED.get(column.type_code, Stored.OTHER) for column in described}

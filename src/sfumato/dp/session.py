@@ -1,0 +1,339 @@
+"""A session: questions about declared data, answered with noise and charged to a durable budget first.
+
+The order never changes: check the question, debit the ledger, only then look at the rows and draw noise, store the
+answer, and let it leave on a schedule. A crash may charge for an answer never given; it never gives one uncharged
+(the ledger follows Rogers, Roth, Ullman & Vadhan 2016; the schedule answers Haeberlen, Pierce & Narayan 2011).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sfumato.attribute import Attribute
+from sfumato.dp.additive import Gaussian, Laplace
+from sfumato.dp.amount import Accountant, Budget, Cost, Number, amount
+from sfumato.dp.answer import Answer, Column, Stored
+from sfumato.dp.answering import answer_columns
+from sfumato.dp.compiled import Compiled, compile_query
+from sfumato.dp.ledger import Ledger
+from sfumato.dp.planning import Plan, plan_amount
+from sfumato.dp.postprocess import postprocess, postprocess_known
+from sfumato.dp.query import Query
+from sfumato.dp.request import Cells, Rows, Tallies
+from sfumato.dp.rows import open_rows, table_name
+from sfumato.dp.sql import parse_sql
+from sfumato.dp.together import mechanisms_together, simple_estimator
+from sfumato.dp.unit import Neighbours, ProtectRows, Unit, read_unit, written
+from sfumato.errors import InputError, ParameterError
+from sfumato.random import Noise, Source, noise_from
+from sfumato.schema import Schema
+
+ANALYST = "analyst"
+LATENCY = 0.25
+
+
+@dataclass(eq=False)
+class Session:
+    """Questions about one declared data set, against one ledger.
+
+    `latency` is the beat, in seconds, on which answers leave, so that the time they take says nothing about the rows;
+    `rng` is for tests alone, and an answer drawn from it says so.
+
+    >>> import pathlib, tempfile, polars as pl
+    >>> import sfumato as sf
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> rides = pl.DataFrame({"hour": [8, 8, 9], "minutes": [10.0, 12.5, 40.0]})
+    >>> rides.write_csv(folder / "rides.csv")
+    >>> text = '''
+    ... [columns.hour]
+    ... role = "other"
+    ... type = "integer"
+    ... bounds = [0, 23]
+    ... [columns.minutes]
+    ... role = "other"
+    ... type = "number"
+    ... bounds = [0, 120]
+    ... '''
+    >>> _ = (folder / "rides.toml").write_text(text)
+    >>> schema = sf.Schema.from_toml(folder / "rides.toml")
+    >>> session = sf.Session.create(folder / "rides.ledger", folder / "rides.csv", schema, sf.Budget(epsilon=1))
+    >>> answer = session.ask(sf.count().by("hour"), epsilon="0.25")
+    >>> answer.frame.height, str(answer.left.epsilon)
+    (24, '0.75')
+    >>> session.sql("SELECT hour, COUNT(*) FROM rides GROUP BY hour", epsilon=0.25).frame.equals(answer.frame)
+    True
+    """
+
+    ledger: Ledger
+    rows: Rows
+    schema: Schema
+    unit: Unit
+    neighbours: Neighbours
+    table: str
+    latency: float = LATENCY
+    rng: Source | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        data: Any,
+        schema: Schema,
+        budget: Budget,
+        *,
+        protect: Unit | str = ProtectRows(),  # noqa: B008 - frozen
+        neighbours: Neighbours | str = Neighbours.PRESENCE,
+        analysts: Mapping[str, Number] | None = None,
+    ) -> Session:
+        """Make a ledger for the data and open a session on it; an existing ledger is never replaced."""
+        unit = read_unit(protect) if isinstance(protect, str) else protect
+        side = _neighbours(neighbours)
+        schema = _without_files(schema)
+        rows = open_rows(data, schema)
+        name = table_name(data)
+        facts = {
+            "data": _address(data),
+            "table": name,
+            "schema": schema.to_toml(),
+            "protect": written(unit),
+            "neighbours": str(side),
+            "fingerprint": rows.fingerprint(),
+        }
+        shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
+        ledger = Ledger.create(path, budget, facts, analysts=shares)
+        return cls(ledger, rows, schema, unit, side, name)
+
+    @classmethod
+    def open(
+        cls, path: str | Path, *, data: Any = None, latency: float = LATENCY, rng: Source | None = None
+    ) -> Session:
+        """Open the session of an existing ledger; `data` is needed only where the rows were a dataframe."""
+        ledger = Ledger.open(path)
+        facts = ledger.facts
+        schema = Schema.from_text(facts["schema"])
+        if data is None and facts["data"] is None:
+            raise InputError(f"ledger '{path}' was made for a dataframe; give it again with data=…")
+        rows = open_rows(facts["data"] if data is None else data, schema)
+        unit, side = read_unit(facts["protect"]), Neighbours(facts["neighbours"])
+        return cls(ledger, rows, schema, unit, side, facts["table"], latency, rng)
+
+    def ask(
+        self,
+        query: Query,
+        epsilon: Number | None = None,
+        *,
+        delta: Number = 0,
+        rho: Number | None = None,
+        analyst: str = ANALYST,
+        post: tuple[str, ...] = (),
+    ) -> Answer:
+        """Answer a question at a price; the same question again is answered with the same numbers, free of charge.
+
+        Under a zCDP ledger, `epsilon` buys ρ = ε²/2 (Bun & Steinke 2016, proposition 1.4), or give `rho` itself.
+        `post` names post-processing, which costs nothing: `nonnegative`, `consistent`, `integer`.
+        """
+        compiled = self._compile(query)
+        cost = self._price(epsilon, delta, rho)
+        self._check_price(compiled, cost)
+        postprocess_known(post)
+
+        def draw(version: int) -> bytes:
+            cells, columns = answer_columns(compiled, self._tallies(compiled), cost, noise_from(self.rng))
+            return msgspec.json.encode(self._stored(compiled, cells, columns, cost, version))
+
+        kept, spent = self._paid(f"{compiled.text} at {cost}", cost, analyst, draw)
+        stored = postprocess(msgspec.json.decode(kept, type=Stored), post)
+        return Answer(stored, spent, self.ledger.left_for(analyst))
+
+    def _paid(self, question: str, cost: Cost, analyst: str, draw: Callable[[int], bytes]) -> tuple[bytes, Cost]:
+        """Return the stored answer to a question and what it cost now: from the ledger, or drawn after the debit."""
+        version = self.ledger.version
+        paid = self.ledger.find(question, version, analyst)
+        if paid is not None:
+            return paid, Cost()
+        self._check_rows()
+        begun = time.monotonic()
+        entry = self.ledger.debit(question, version, analyst, cost)
+        if entry.answer is not None:
+            return entry.answer, entry.cost
+        kept = self.ledger.settle(entry, draw(version))
+        self._wait(begun)
+        return kept, entry.cost
+
+    def ask_together(
+        self, queries: Sequence[Query], epsilon: Number, delta: Number, *, analyst: str = ANALYST
+    ) -> list[Answer]:
+        """Answer counts and sums that are declared together, at one price and with less noise than one by one.
+
+        The price is (ε, δ) for all of them, composed tightly (`sfumato[batch]`); the ledger counts pure ε and δ.
+        """
+        compiled = [self._compile(query) for query in queries]
+        cost = self._price(epsilon, delta, None)
+        mechanisms = mechanisms_together(compiled, cost)
+        question = " and ".join(entry.text for entry in compiled) + f" together at {cost}"
+
+        def draw(version: int) -> list[Stored]:
+            noise = noise_from(self.rng)
+            return [
+                self._stored(entry, *_with_mechanism(entry, self._tallies(entry), mechanism, noise), cost, version)
+                for entry, mechanism in zip(compiled, mechanisms, strict=True)
+            ]
+
+        kept, spent = self._paid(question, cost, analyst, lambda version: msgspec.json.encode(draw(version)))
+        left = self.ledger.left_for(analyst)
+        return [Answer(stored, spent, left) for stored in msgspec.json.decode(kept, type=list[Stored])]
+
+    def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
+        """Answer a question written in SQL; the table is called by the file's stem."""
+        return self.ask(parse_sql(text, self.table), epsilon, **options)
+
+    def plan(self, query: Query | str, error: float, confidence: float = 0.95, rows: int | None = None) -> Plan:
+        """Return the ε that keeps the error of every answer below `error`, before anything is spent.
+
+        Means and variances depend on how many rows there are, which is secret: give a public guess as `rows`. The error
+        of a quantile is in rows of rank.
+        """
+        compiled = self._compile(parse_sql(query, self.table) if isinstance(query, str) else query)
+        return plan_amount(compiled, self.ledger, error, confidence, rows)
+
+    def new_version(self, data: Any) -> int:
+        """Declare that the rows have changed; the budget goes on, since versions compose."""
+        rows = open_rows(data, self.schema)
+        facts = {**self.ledger.facts, "data": _address(data), "fingerprint": rows.fingerprint()}
+        number = self.ledger.declare_version(facts)
+        self.rows = rows
+        return number
+
+    def _compile(self, query: Query) -> Compiled:
+        return compile_query(query, self.schema, self.unit, self.neighbours)
+
+    def _price(self, epsilon: Number | None, delta: Number, rho: Number | None) -> Cost:
+        if (epsilon is None) == (rho is None):
+            raise ParameterError("a question needs one price; give epsilon, or rho under a zCDP ledger")
+        if self.ledger.budget.accountant is Accountant.PURE:
+            if epsilon is None:
+                raise ParameterError("the ledger counts epsilon and delta; give epsilon, not rho")
+            return Cost(epsilon=amount(epsilon), delta=amount(delta))
+        if amount(delta):
+            raise ParameterError("the ledger counts rho; leave delta out")
+        return Cost(rho=amount(rho) if rho is not None else _rho(amount(epsilon or 0)))
+
+    def _check_price(self, compiled: Compiled, cost: Cost) -> None:
+        if not (cost.epsilon or cost.rho):
+            raise ParameterError("the price of a question is 0; give an epsilon above 0")
+        if compiled.unknown and not cost.delta:
+            names = ", ".join(f"'{key.column}'" for key in compiled.keys if not hasattr(key, "cells"))
+            raise ParameterError(
+                f"the values of {names} are not declared, so finding them needs a delta (pure accounting); "
+                f"give one, or declare the categories in the schema"
+            )
+        if cost.delta and not compiled.unknown:
+            raise ParameterError("the question's keys are all declared, so that it needs no delta; leave it out")
+
+    def _check_rows(self) -> None:
+        if self.rows.fingerprint() != self.ledger.facts["fingerprint"]:
+            raise InputError(
+                "the data are no longer those the ledger was made for; declare them with `sfumato budget new-version`"
+            )
+
+    def _tallies(self, compiled: Compiled) -> Tallies:
+        return self.rows.collect(compiled.request(self.ledger.secret()))
+
+    def _stored(
+        self, compiled: Compiled, cells: Sequence[Cells], columns: list[Column], cost: Cost, version: int
+    ) -> Stored:
+        secure = self.rng is None or self.rng.secure
+        warnings = [] if secure else ["noise drawn from a seed: for tests only, promises nothing"]
+        if not self.latency:
+            warnings.append("answers left as soon as they were ready: the time they took was not hidden")
+        return Stored(
+            question=compiled.words,
+            keys=list(compiled.names),
+            cells=[compiled.shown(cell) for cell in cells],
+            columns=columns,
+            epsilon=str(cost.epsilon),
+            delta=str(cost.delta),
+            rho=str(cost.rho),
+            accountant=str(self.ledger.budget.accountant),
+            unit=self.unit.words,
+            neighbours=NEIGHBOURS[self.neighbours],
+            data_version=version,
+            assumptions=assumptions(self.unit, self.schema),
+            warnings=warnings,
+        )
+
+    def _wait(self, begun: float) -> None:
+        """Sleep until the next beat after `begun`: what leaves, leaves at a whole number of beats."""
+        if self.latency > 0:
+            time.sleep(self.latency - (time.monotonic() - begun) % self.latency)
+
+
+def _with_mechanism(
+    compiled: Compiled, tallies: Tallies, mechanism: Laplace | Gaussian, noise: Noise
+) -> tuple[list[Cells], list[Column]]:
+    return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]
+
+
+NEIGHBOURS = {
+    Neighbours.PRESENCE: "presence: one unit is there or not",
+    Neighbours.VALUE: "value: one unit's values are others",
+}
+
+
+def assumptions(unit: Unit, schema: Schema) -> list[str]:
+    """Return what must be true for the promise to hold."""
+    people = (
+        "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed hash"
+        if not isinstance(unit, ProtectRows)
+        else "a person has one row; where a person has more, the promise to that person weakens by their number"
+    )
+    del schema
+    return [
+        people,
+        "bounds and categories in the schema were declared without looking at the rows",
+        "the ledger is the only way to ask about these rows; other releases of them add to the loss",
+    ]
+
+
+def _rho(epsilon: Decimal) -> Decimal:
+    return amount(epsilon * epsilon / 2)
+
+
+def _neighbours(value: Neighbours | str) -> Neighbours:
+    try:
+        return Neighbours(value)
+    except ValueError:
+        raise ParameterError(f"neighbours is '{value}'; give 'presence' or 'value'") from None
+
+
+def _address(data: Any) -> str | None:
+    if isinstance(data, Path):
+        return str(data.resolve())
+    if isinstance(data, str):
+        return data if "://" in data else str(Path(data).resolve())
+    return None
+
+
+def _without_files(schema: Schema) -> Schema:
+    """The schema as the ledger keeps it: a hierarchy's leaves are listed as categories, so that no file is needed."""
+    if not schema.columns:
+        raise InputError("the schema declares no column; a private answer needs declared bounds and categories")
+    columns = {
+        name: entry
+        if entry.hierarchy is None
+        else replace(entry, hierarchy=None, hierarchy_file=None, categories=_leaves(entry))
+        for name, entry in schema.columns.items()
+    }
+    return replace(schema, columns=columns)
+
+
+def _leaves(entry: Attribute) -> tuple[str, ...] | None:
+    numeric = entry.kind is not None and entry.kind.numeric
+    return None if numeric or entry.hierarchy is None else entry.hierarchy.leaves

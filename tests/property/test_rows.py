@@ -1,0 +1,435 @@
+"""Every engine gives what a slow reading of the same cells gives, and no person moves another's rows."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import hashlib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.attribute import Attribute
+from sfumato.dp.predicate import parse_predicate
+from sfumato.dp.request import (
+    Binned,
+    Count,
+    Declared,
+    Grid,
+    Ladder,
+    Measure,
+    Persons,
+    Present,
+    Request,
+    Rows,
+    Tallies,
+    Total,
+    Unknown,
+)
+from sfumato.dp.rows import open_rows
+from sfumato.dp.unit import ProtectPersons, ProtectRows, Unit
+from sfumato.kinds import Kind
+from sfumato.roles import Role
+from sfumato.schema import Schema
+
+Row = dict[str, str | None]
+Open = Callable[[list[Row]], Rows]
+MARKS = ("", "?", "-9")
+SCHEMA = Schema(
+    {
+        "person": Attribute("person", Role.IDENTIFIER, missing=("", "?")),
+        "hour": Attribute("hour", Role.QUASI, Kind.INTEGER, bounds=(0, 5), missing=MARKS),
+        "fare": Attribute("fare", Role.OTHER, Kind.NUMBER, bounds=(-2.0, 6.0), missing=MARKS),
+        "day": Attribute("day", Role.OTHER, Kind.DATE, missing=MARKS),
+        'na"me %s': Attribute('na"me %s', Role.QUASI, Kind.CATEGORY, missing=MARKS),
+    }
+)
+NAME = '"na""me %s"'
+WHOLE = (
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "+5",
+    "07",
+    "-9",
+    "-1",
+    " 3",
+    "3 ",
+    "",
+    "?",
+    "x",
+    "1e2",
+    "2.0",
+    "1_0",
+    "9" * 20,
+    "0" * 41,
+)
+REAL = (
+    "0.5",
+    "-1.25",
+    "5",
+    "6.5",
+    "1e3",
+    "1e400",
+    "1e-300",
+    "inf",
+    "NaN",
+    ".5",
+    "5.",
+    ".",
+    "",
+    "-9",
+    "abc",
+    "1e-99",
+    "0x1",
+)
+DAYS = (
+    "2020-02-29",
+    "2021-02-29",
+    "1999-12-31",
+    "2020-1-5",
+    "0000-01-01",
+    "2020-13-01",
+    "2020-04-31",
+    "infinity",
+    "now",
+    "",
+)
+TEXTS = ("a", "b", "A", "it's", 'say "x"', "a,b", "50%", "a_b", "é", "two\nlines", "?", "", "-9", "\\", " a")
+
+rows_of_people = st.lists(
+    st.fixed_dictionaries(
+        {
+            "person": st.sampled_from(("p1", "p2", "p3", "1:p", "", None)),
+            "hour": st.sampled_from(WHOLE),
+            "fare": st.sampled_from(REAL),
+            "day": st.sampled_from(DAYS),
+            'na"me %s': st.sampled_from(TEXTS),
+        }
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@pytest.fixture(scope="module", params=["csv", "postgres"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+    if request.param == "csv":
+        folder = tmp_path_factory.mktemp("rows")
+        yield lambda rows: _csv(folder / "people.csv", rows)
+    else:
+        address = request.getfixturevalue("postgres")
+        with psycopg.connect(address, autocommit=True) as connection:
+            columns = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}" text' for name in SCHEMA.columns)
+            connection.execute("DROP TABLE IF EXISTS people_property")
+            connection.execute(f"CREATE UNLOGGED TABLE people_property ({columns})".encode())
+            yield lambda rows: _table(connection, address, rows)
+            connection.execute("DROP TABLE people_property")
+
+
+def _csv(path: Path, rows: list[Row]) -> Rows:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(SCHEMA.columns))
+        writer.writeheader()
+        writer.writerows(rows)
+    return open_rows(path, SCHEMA)
+
+
+def _table(connection: psycopg.Connection[Any], address: str, rows: list[Row]) -> Rows:
+    connection.execute("TRUNCATE people_property")
+    with connection.cursor() as cursor:
+        values = [[row[name] for name in SCHEMA.columns] for row in rows]
+        cursor.executemany("INSERT INTO people_property VALUES (%s, %s, %s, %s, %s)", values)
+    return open_rows(f"{address}#people_property", SCHEMA)
+
+
+# The twin: cells read one by one.
+
+
+def whole(text: str | None) -> int | None:
+    if not text or text in MARKS or len(text) > 40 or not re.fullmatch(r"[+-]?[0-9]+", text):
+        return None
+    return int(text) if -(2**63) <= int(text) < 2**63 else None
+
+
+def real(text: str | None) -> float | None:
+    if not text or text in MARKS or not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        return None
+    _, _, exponent = text.lower().partition("e")
+    return float(text) if abs(int(exponent or 0)) < 250 else None
+
+
+def day(text: str | None) -> int | None:
+    if not text or text in MARKS or not re.fullmatch(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}", text):
+        return None
+    try:
+        return (dt.date(*map(int, text.split("-"))) - dt.date(1970, 1, 1)).days
+    except ValueError:
+        return None
+
+
+def word(text: str | None) -> str | None:
+    return None if text is None or text in MARKS else text
+
+
+def clamped(value: float | None, low: float, high: float) -> float | None:
+    if value is None:
+        return None
+    value = min(max(value, low), high)
+    return 0.0 if abs(value) < 1e-15 else value
+
+
+def position(value: float | None, grid: Grid) -> int | None:
+    if value is None:
+        return None
+    value = min(max(float(value), grid.low), grid.high)
+    return math.floor((value - grid.low) * grid.steps / (grid.high - grid.low) + 0.5)
+
+
+def is_below(left: float | None, right: float | None) -> bool | None:
+    return None if left is None or right is None else left < right
+
+
+def no(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def both(*values: bool | None) -> bool | None:
+    return False if False in values else (None if None in values else True)
+
+
+def either(*values: bool | None) -> bool | None:
+    return no(both(*(no(value) for value in values)))
+
+
+def quotient(row: Row) -> float | None:
+    top, bottom = clamped(real(row["fare"]), -2, 6), clamped(whole(row["hour"]), 0, 5)
+    return None if top is None or bottom is None or bottom - 3 == 0 else (top + 1) / (bottom - 3)
+
+
+def fits(row: Row, pattern: str) -> bool | None:
+    text = word(row['na"me %s'])
+    return None if text is None else re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+def has(value: object, *among: object) -> bool | None:
+    return None if value is None else value in among
+
+
+CONDITIONS: dict[str, Callable[[Row], bool | None]] = {
+    "TRUE": lambda _: True,
+    "hour > 1": lambda row: is_below(1, whole(row["hour"])),
+    "hour IN (0, 2, 100)": lambda row: has(whole(row["hour"]), 0, 2, 100),
+    "hour IS NULL": lambda row: whole(row["hour"]) is None,
+    "fare < 0.5": lambda row: is_below(real(row["fare"]), 0.5),
+    "hour < fare": lambda row: is_below(whole(row["hour"]), real(row["fare"])),
+    "(fare + 1) / (hour - 3) < 0.25": lambda row: is_below(quotient(row), 0.25),
+    "day < '2020-02-29'": lambda row: is_below(day(row["day"]), 18321),
+    "day IS NOT NULL": lambda row: day(row["day"]) is not None,
+    f"{NAME} = 'it''s'": lambda row: has(word(row['na"me %s']), "it's"),
+    f"{NAME} IN ('a', 'é', '50%')": lambda row: has(word(row['na"me %s']), "a", "é", "50%"),
+    f"{NAME} LIKE '%a%'": lambda row: fits(row, ".*a.*"),
+    f"{NAME} LIKE '_\\_b' OR {NAME} LIKE '_o%s'".replace("\\", ""): lambda row: either(
+        fits(row, "..b"), fits(row, ".o.*s")
+    ),
+    f"{NAME} > 'a'": lambda row: is_text_above(word(row['na"me %s']), "a"),
+    f"CAST({NAME} AS INTEGER) < 3": lambda row: is_below(whole(word(row['na"me %s'])), 3),
+}
+
+
+def is_text_above(text: str | None, other: str) -> bool | None:
+    return None if text is None else text.encode() > other.encode()
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> tuple[str, Callable[[Row], bool | None]]:
+    first, second = draw(st.sampled_from(sorted(CONDITIONS))), draw(st.sampled_from(sorted(CONDITIONS)))
+    one, two = CONDITIONS[first], CONDITIONS[second]
+    form = draw(st.sampled_from(["one", "not", "and", "or", "and not"]))
+    return {
+        "one": (first, one),
+        "not": (f"NOT ({first})", lambda row: no(one(row))),
+        "and": (f"({first}) AND ({second})", lambda row: both(one(row), two(row))),
+        "or": (f"({first}) OR ({second})", lambda row: either(one(row), two(row))),
+        "and not": (f"({first}) AND NOT ({second})", lambda row: both(one(row), no(two(row)))),
+    }[form]
+
+
+HOURS = Declared("hour", (0, 1, 2, 3, 7))
+FARES = Binned("fare", (-2.0, -1.25, 0.5, 1.0, 1000.0))
+EVEN = Binned("fare", tuple(tenth / 10 for tenth in range(-20, 61)))
+WORDS = Declared('na"me %s', ("a", "é", 'say "x"', "none"))
+KEYS: dict[str, tuple[Declared | Binned | Unknown, ...]] = {
+    "none": (),
+    "hours": (HOURS,),
+    "fares": (FARES,),
+    "even": (EVEN,),
+    "both": (WORDS, HOURS),
+    "unknown": (Unknown('na"me %s'), HOURS),
+    "days": (Unknown("day"),),
+}
+FARE, HOUR, DAY = Grid("fare", -2.0, 6.0, 16), Grid("hour", 0.0, 4.0, 2**32), Grid("day", 10000.0, 20000.0, 7)
+MEASURES: tuple[Measure, ...] = (
+    Count(),
+    Persons(),
+    Present(FARE),
+    Total(FARE),
+    Total(HOUR, 2**31, 2),
+    Total(HOUR, 5, 1),
+    Ladder(FARE),
+    Ladder(DAY),
+)
+UNITS: tuple[Unit, ...] = (ProtectRows(), ProtectPersons("person", 2, 2), ProtectPersons("person", 1, 1))
+READ: dict[str, Callable[[str | None], Any]] = {"hour": whole, "fare": real, "day": day, 'na"me %s': word}
+
+
+def key_of(row: Row, key: Declared | Binned | Unknown) -> Any:
+    value = READ[key.column](row[key.column])
+    if value is None:
+        return None
+    if isinstance(key, Declared):
+        return value if value in key.cells else None
+    if isinstance(key, Unknown):
+        return str(dt.date(1970, 1, 1) + dt.timedelta(days=value)) if key.column == "day" else value
+    if not key.edges[0] <= value <= key.edges[-1]:
+        return None
+    return max(edge for edge in key.edges[:-1] if edge <= value)
+
+
+def digest(request: Request, values: list[object]) -> str:
+    parts = ["-" if value is None else f"{len(str(value).encode())}:{value}" for value in values]
+    return hashlib.sha256(f"{request.secret.hex()}:{len(values) - 1}:{''.join(parts)}".encode()).hexdigest()
+
+
+def hashed_key(key: Declared | Binned | Unknown, cell: Any) -> object:
+    if isinstance(key, Binned):
+        return key.edges.index(cell)
+    if key.column == "day":
+        return (dt.date.fromisoformat(cell) - dt.date(1970, 1, 1)).days
+    return cell
+
+
+Kept = tuple[tuple[Any, ...], str | None, list[int | None]]
+
+
+def slow_rows(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]) -> list[Kept]:
+    """Return each row that is left: its group, its person and its positions."""
+    grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | Ladder)))
+    kept: list[Kept] = []
+    for row in rows:
+        group = tuple(key_of(row, key) for key in request.keys)
+        if counts(row) and None not in group:
+            person = row["person"] if row["person"] not in ("", "?") else None
+            kept.append((group, person, [position(READ[grid.column](row[grid.column]), grid) for grid in grids]))
+    unit = request.unit
+    if isinstance(unit, ProtectRows):
+        return kept
+
+    def group_hash(row: Kept) -> str:
+        keys = [hashed_key(key, cell) for key, cell in zip(request.keys, row[0], strict=True)]
+        return digest(request, [row[1], *keys])
+
+    def row_hash(row: Kept) -> str:
+        keys = [hashed_key(key, cell) for key, cell in zip(request.keys, row[0], strict=True)]
+        return digest(request, [row[1], *keys, *row[2]])
+
+    result: list[Kept] = []
+    for person in {row[1] for row in kept} - {None}:
+        groups: dict[str, list[Kept]] = defaultdict(list)
+        for found in kept:
+            if found[1] == person:
+                groups[group_hash(found)].append(found)
+        for name in sorted(groups)[: unit.groups if request.keys else 1]:
+            result += sorted(groups[name], key=row_hash)[: unit.rows]
+    return result
+
+
+def slow(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]) -> tuple[list[Any], list[list[Any]]]:
+    grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | Ladder)))
+    by_group: dict[tuple[Any, ...], list[Kept]] = defaultdict(list)
+    for row in slow_rows(request, rows, counts):
+        by_group[row[0]].append(row)
+    cells: list[tuple[Any, ...]] = [()]
+    for key in request.keys:
+        cells = [(*cell, more) for cell in cells for more in (() if isinstance(key, Unknown) else key.cells)]
+    if any(isinstance(key, Unknown) for key in request.keys):
+        cells = sorted(by_group)
+    unit = request.unit
+    return cells, [
+        [slow_measure(measure, by_group[cell], grids, unit) for cell in cells] for measure in request.measures
+    ]
+
+
+def slow_measure(measure: Measure, rows: list[Kept], grids: list[Grid], unit: Unit) -> Any:
+    if isinstance(measure, Count):
+        return len(rows)
+    if isinstance(measure, Persons):
+        return len({row[1] for row in rows}) if isinstance(unit, ProtectPersons) else len(rows)
+    places = [place for row in rows if (place := row[2][grids.index(measure.grid)]) is not None]
+    if isinstance(measure, Present):
+        return len(places)
+    if isinstance(measure, Total):
+        return sum((place - measure.origin) ** measure.power for place in places)
+    return [places.count(step) for step in range(measure.grid.steps + 1)]
+
+
+def plain(tallies: Tallies) -> tuple[list[Any], list[list[Any]]]:
+    return tallies.cells, [[n if isinstance(n, int) else n.tolist() for n in column] for column in tallies.columns]
+
+
+@given(
+    rows=rows_of_people,
+    condition=conditions(),
+    keys=st.sampled_from(sorted(KEYS)),
+    unit=st.sampled_from(UNITS),
+    measures=st.lists(st.sampled_from(MEASURES), min_size=1, max_size=4).map(tuple),
+)
+def test_every_engine_gives_what_the_slow_reading_gives(
+    engine: Open,
+    rows: list[Row],
+    condition: tuple[str, Callable[[Row], bool | None]],
+    keys: str,
+    unit: Unit,
+    measures: tuple[Measure, ...],
+) -> None:
+    where = parse_predicate(condition[0], SCHEMA)
+    request = Request(measures, unit, KEYS[keys], where, b"secret")
+    assert plain(engine(rows).collect(request)) == slow(request, rows, condition[1])
+
+
+@settings(max_examples=25)  # each opens the rows four times
+@given(
+    rows=rows_of_people,
+    keys=st.sampled_from(["none", "hours", "fares", "both"]),
+    person=st.sampled_from(["p1", "p2", "1:p"]),
+    data=st.data(),
+)
+def test_one_person_moves_nobody_and_order_does_not_matter(
+    engine: Open, rows: list[Row], keys: str, person: str, data: st.DataObject
+) -> None:
+    measures = (Count(), Persons(), Present(FARE), Total(FARE), Ladder(DAY))
+    request = Request(measures, ProtectPersons("person", 1, 2), KEYS[keys], secret=b"secret")
+    all_rows = plain(engine(rows).collect(request))
+    assert plain(engine(data.draw(st.permutations(rows))).collect(request)) == all_rows
+    alone = [row for row in rows if row["person"] == person]
+    others = [row for row in rows if row["person"] != person]
+    _, without = plain(engine(others or [dict.fromkeys(SCHEMA.columns)]).collect(request))
+    _, only = plain(engine(alone or [dict.fromkeys(SCHEMA.columns)]).collect(request))
+    for j in range(len(measures)):
+        for i in range(len(all_rows[0])):
+            assert all_rows[1][j][i] == _added(without[j][i], only[j][i])
+    assert sum(only[0]) <= 2 * (keys != "none") or sum(only[0]) <= 1
+
+
+def _added(one: Any, other: Any) -> Any:
+    return one + other if isinstance(one, int) else [a + b for a, b in zip(one, other, strict=True)]

@@ -1,0 +1,182 @@
+"""The query door at the command line: budgets, questions, plans, and errors in one sentence that cost nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import polars as pl
+import pytest
+
+from sfumato import samples
+from sfumato.card import json_schema
+from sfumato.cli.main import run
+
+SCHEMA = """
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi"
+type = "integer"
+bounds = [16, 94]
+[columns.sex]
+role = "quasi"
+type = "category"
+categories = ["F", "M"]
+[columns.disease]
+role = "sensitive"
+type = "category"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with 300 made-up patients and a budget of 1."""
+    samples.patients(300).select("name", "age", "sex", "disease").write_csv(tmp_path / "people.csv")
+    (tmp_path / "people.toml").write_text(SCHEMA, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    create = ["budget", "create", "L", "--data", "people.csv", "--schema", "people.toml"]
+    assert run([*create, "--epsilon", "1", "--delta", "1e-6"]) == 0
+    return tmp_path
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert run(["budget", "show", "L", "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def ask(question: str, *options: str) -> int:
+    return run(["query", "L", question, "--latency", "0", *options])
+
+
+def test_a_question_is_charged_once_and_answered_twice_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
+    assert ask(question, "--epsilon", "0.1") == 0
+    first = capsys.readouterr()
+    assert ask(question.lower().replace("people", "people"), "--epsilon", "0.10") == 0
+    second = capsys.readouterr()
+    assert first.out.splitlines()[-2:] == second.out.splitlines()[-2:]
+    assert "left epsilon 0.9" in first.err
+    assert "asked before" in second.err
+    account = shown(capsys)
+    assert (account["budget"]["epsilon"], account["spent"]["epsilon"], account["left"]["epsilon"]) == (1, 0.1, 0.9)
+    assert len(account["entries"]) == 1
+    assert folder.exists()
+
+
+def test_json_holds_answer_and_card(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert ask("SELECT AVG(age) AS mean FROM people", "--epsilon", "0.5", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["answer"][0]) == {"mean", "mean_low", "mean_high"}
+    jsonschema.validate(found["card"], json_schema())
+    assert found["card"]["guarantee"]["parameters"] == {"epsilon": 0.5}
+    assert found["left"]["epsilon"] == 0.5
+    assert folder.exists()
+
+
+def test_rows_card_and_picture_are_written_together(folder: Path) -> None:
+    question = "SELECT disease, COUNT(*) FROM people GROUP BY disease"
+    assert ask(question, "--epsilon", "0.9", "--delta", "1e-7", "-o", "out.csv", "--plot", "out.svg") == 0
+    assert pl.read_csv(folder / "out.csv").columns == ["disease", "count", "count_low", "count_high"]
+    assert (folder / "out.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert json.loads((folder / "out.csv.card.json").read_text(encoding="utf-8"))["door"] == "query"
+
+
+def test_a_file_in_the_way_is_noticed_before_anything_is_spent(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "out.csv").touch()
+    assert ask("SELECT COUNT(*) FROM people", "--epsilon", "0.1", "-o", "out.csv") == 2
+    assert shown(capsys)["spent"]["epsilon"] == 0
+
+
+def test_a_budget_that_does_not_suffice_refuses_with_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("SELECT COUNT(*) FROM people", "--epsilon", "1.5") == 1
+    assert "the ledger has epsilon 1" in capsys.readouterr().err
+    assert shown(capsys)["spent"]["epsilon"] == 0
+    assert folder.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, word",
+    [
+        (["query", "L", "SELECT COUNT(*) FROM people ORDER BY 1", "--epsilon", "0.1"], "ORDER BY"),
+        (["query", "L", "SELECT COUNT(*) FROM other", "--epsilon", "0.1"], "'people'"),
+        (["query", "L", "SELECT SUM(disease) FROM people", "--epsilon", "0.1"], "no public bounds"),
+        (["query", "L", "SELECT COUNT(*) FROM people WHERE ag > 3", "--epsilon", "0.1"], "ag"),
+        (["query", "L", "SELECT COUNT(*) FROM people"], "price"),
+        (["query", "L", "SELECT COUNT(*) FROM people", "--epsilon", "x"], "'x'"),
+        (["query", "nothing", "SELECT COUNT(*) FROM people", "--epsilon", "1"], "nothing"),
+        (["query", "people.csv", "SELECT COUNT(*) FROM people", "--epsilon", "1"], "people.csv"),
+        (["query", "L", "SELECT disease, COUNT(*) FROM people GROUP BY disease", "--epsilon", "0.1"], "delta"),
+        (["plan", "L", "SELECT AVG(age) FROM people", "--error", "1"], "public guess"),
+        (["plan", "L", "SELECT COUNT(*) FROM people", "--error", "-1"], "error"),
+        (["budget", "show", "people.toml"], "people.toml"),
+        (["budget", "create", "L", "--data", "people.csv", "--schema", "people.toml", "--epsilon", "1"], "L"),
+        (["budget", "create", "M", "--data", "no.csv", "--schema", "people.toml", "--epsilon", "1"], "no.csv"),
+        (["budget", "create", "M", "--data", "people.csv", "--schema", "no.toml", "--epsilon", "1"], "no.toml"),
+        (["budget", "create", "M", "--data", "people.csv", "--schema", "people.toml", "--epsilon", "0"], "epsilon"),
+        (
+            [
+                "budget",
+                "create",
+                "M",
+                "--data",
+                "people.csv",
+                "--schema",
+                "people.toml",
+                "--epsilon",
+                "1",
+                "--protect",
+                "x",
+            ],
+            "'x'",
+        ),
+        (["budget", "new-version", "L", "--data", "no.csv"], "no.csv"),
+    ],
+)
+def test_errors_are_one_sentence_and_cost_nothing(
+    folder: Path, arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+    assert word in error
+    assert shown(capsys)["spent"]["epsilon"] == 0
+    assert not (folder / "M").exists()
+
+
+def test_a_changed_file_needs_a_new_version(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples.patients(200).select("name", "age", "sex", "disease").write_csv(folder / "people.csv")
+    assert ask("SELECT COUNT(*) FROM people", "--epsilon", "0.1") == 2
+    assert "new-version" in capsys.readouterr().err
+    assert run(["budget", "new-version", "L", "--data", "people.csv"]) == 0
+    assert ask("SELECT COUNT(*) FROM people", "--epsilon", "0.1") == 0
+    account = shown(capsys)
+    assert (account["version"], account["spent"]["epsilon"]) == (2, 0.1)
+
+
+def test_plan_says_what_an_accuracy_costs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["plan", "L", "SELECT COUNT(*) FROM people", "--error", "5", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["error"] <= 5
+    assert 0.4 < found["epsilon"] < 0.8
+    assert run(["plan", "L", "SELECT COUNT(*) FROM people", "--error", "1"]) == 1
+    assert shown(capsys)["spent"]["epsilon"] == 0
+    assert folder.exists()
+
+
+def test_the_ledger_shows_no_number_from_the_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("SELECT COUNT(*) FROM people", "--epsilon", "0.1") == 0
+    text = json.dumps(shown(capsys))
+    assert "fingerprint" not in text
+    assert "secret" not in text
+    assert folder.exists()
