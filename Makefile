@@ -32,7 +32,7 @@ lock:
 	  --no-emit-index-url --no-annotate --no-header --generate-hashes -o requirements.lock
 
 clean:
-	rm -rf $(VENV) .venv-peers out
+	rm -rf $(VENV) .venv-peers .venv-peers-opendp out
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; found `$(PYTHON) --version`; set PYTHON=python3.11"; exit 2; }

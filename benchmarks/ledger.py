@@ -41,7 +41,7 @@ def flushed_write(folder: Path) -> float:
     return statistics.median(times)
 
 
-def ledger_rows(entries: int = ENTRIES, edge: int = EDGE) -> list[Row]:
+def rows(entries: int = ENTRIES, edge: int = EDGE) -> list[Row]:
     """Return the last questions against the first, after as many entries again, and one question against a flush."""
     with tempfile.TemporaryDirectory() as place:
         ledger = Ledger.create(Path(place) / "rides.ledger", Budget(epsilon=1000), {"data": "rides"})

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import lattice
+import ledger
 import microaggregation
 import mondrian
+import query
 from measure import Row
 
 HERE = Path(__file__).parent
-PEERS = HERE.parent / ".venv-peers"
+PEERS = {"SFUMATO_PEERS": "peers", "SFUMATO_PEERS_OPENDP": "peers_opendp"}
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 INTRODUCTION = """\
 # Benchmarks
@@ -29,16 +31,17 @@ and independent, k = 10; microaggregation has Gaussian columns; Adult is read fr
 """
 
 
-def install_peers() -> None:
-    """Make the peers' environment from its own lock file, once."""
-    ready = PEERS / ".ready"
-    lock = HERE / "peers.lock"
-    if ready.exists() and ready.stat().st_mtime >= lock.stat().st_mtime:
-        return
-    subprocess.run([os.environ.get("PYTHON", sys.executable), "-m", "venv", "--clear", str(PEERS)], check=True)
-    pip = [str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(lock)]
-    subprocess.run(pip, check=True)
-    ready.touch()
+def install_peers(name: str) -> Path:
+    """Make an environment of peers from its own lock file, once; return its folder."""
+    place = HERE.parent / f".venv-{name.replace('_', '-')}"
+    ready = place / ".ready"
+    lock = HERE / f"{name}.lock"
+    if not ready.exists() or ready.stat().st_mtime < lock.stat().st_mtime:
+        subprocess.run([os.environ.get("PYTHON", sys.executable), "-m", "venv", "--clear", str(place)], check=True)
+        pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(lock)]
+        subprocess.run(pip, check=True)
+        ready.touch()
+    return place
 
 
 def machine() -> str:
@@ -64,9 +67,10 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     """Run, print, write."""
-    install_peers()
-    os.environ["SFUMATO_PEERS"] = str(PEERS)
-    text = table([*mondrian.rows(), *lattice.rows(), *microaggregation.rows()])
+    for variable, name in PEERS.items():
+        os.environ[variable] = str(install_peers(name))
+    doors = [mondrian, lattice, microaggregation, query, ledger]
+    text = table([row for door in doors for row in door.rows()])
     PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
     print(text)
 

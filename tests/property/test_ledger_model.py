@@ -17,9 +17,9 @@ from sfumato.dp.ledger import Entry, Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
 
 NAMES = ["ana", "bea", "eve"]
-QUESTIONS = st.sampled_from(["count", "mean of age", "median\n'x' -- ε"])
+QUESTIONS = st.sampled_from(["count", "median\n'x' -- ε"])
 ANALYSTS = st.sampled_from(NAMES)
-PRICES = st.sampled_from(["0.1", "0.25", "0.3", "0.0000000001"])
+PRICES = st.sampled_from(["0.1", "0.0000000001"])
 
 
 class Twin:
@@ -61,10 +61,10 @@ class LedgerMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "model.ledger"
         self.accountant = accountant
-        budget = Budget("1.05") if accountant is Accountant.PURE else Budget(3, "1e-5", accountant, rho="0.2")
-        shares = {"ana": amount("0.6"), "bea": amount("2")} if named else None
+        budget = Budget("0.55") if accountant is Accountant.PURE else Budget(3, "1e-5", accountant, rho="0.2")
+        shares = {"ana": amount("0.3"), "bea": amount("2")} if named else None
         self.ledger = Ledger.create(self.path, budget, {"version": 1}, analysts=shares)
-        self.total = Fraction("1.05") if accountant is Accountant.PURE else Fraction("0.2")
+        self.total = Fraction("0.55") if accountant is Accountant.PURE else Fraction("0.2")
         own = None if shares is None else {name: self._coin(share) for name, share in shares.items()}
         self.twin = Twin(self.total, own)
         self.version = 1
@@ -153,4 +153,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerModel = LedgerMachine.TestCase
-TestLedgerModel.settings = settings(max_examples=25, stateful_step_count=25, deadline=None, derandomize=True)
+TestLedgerModel.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True)

@@ -106,18 +106,23 @@ def _plain(columns: list[Any]) -> list[Any]:
     return [[number if isinstance(number, int) else number.tolist() for number in column] for column in columns]
 
 
-@pytest.mark.parametrize("kind", ["double precision", "real", "numeric", "text"])
+FAILING = {
+    "double precision": (["1e308", "5e-324"], 4),  # too large is missing, too small is 0
+    "real": ([], 3),
+    "numeric": (["1e400", "1e-400"], 4),
+    "text": (["1e308", "1e309", "1e-400", "", "x", "1" * 50, "2 ", "0x2"], 3),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(FAILING))
 def test_no_number_can_fail(table: Callable[..., str], kind: str) -> None:
-    cells = ["NaN", "Infinity", "-Infinity", "1e-37", "1e37", None, "2"]
-    cells += {"double precision": ["1e308", "5e-324"], "numeric": ["1e400", "1e-400"]}.get(kind, [])
-    cells += ["1e308", "1e309", "1e-400", "", "x", "1" * 50, "2 ", "0x2"] if kind == "text" else []
+    more, present = FAILING[kind]
+    cells = ["NaN", "Infinity", "-Infinity", "1e-37", "1e37", None, "2", *more]
     schema = Schema({"x": Attribute("x", Role.OTHER, Kind.NUMBER, bounds=(0.0, 4.0))})
     rows = open_rows(table(f"x {kind}", [(cell,) for cell in cells]), schema)
     where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 7 OR 1 / (x - 4) < -9", schema)
-    tiny = Request((Total(Grid("x", 0.0, 4.0, 4)), Present(Grid("x", 0.0, 1e200, 3))), ROWS, (), where)
-    finite = {"double precision": 4, "numeric": 4, "real": 3, "text": 3}[kind]
-    assert rows.collect(tiny).columns[0] == [4 + 2 if kind != "numeric" else 4 + 2]
-    assert finite <= rows.collect(Request((Present(Grid("x", 0.0, 4.0, 4)),), ROWS)).columns[0][0] <= finite + 1
+    measures = (Count(), Total(Grid("x", 0.0, 4.0, 4)), Present(Grid("x", 0.0, 1e200, 3)))
+    assert rows.collect(Request(measures, ROWS, (), where)).columns == [[present], [6], [present]]
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz", "text"])
@@ -143,7 +148,7 @@ def test_errors_say_no_password_and_no_cell(table: Callable[..., str], postgres:
         open_rows(closed, schema)
     assert "hunter2" not in str(error.value)
     assert error.value.__context__ is None
-    with pytest.raises(InputError, match="has no table 'nowhere.none'"):
+    with pytest.raises(InputError, match=r"has no table 'nowhere\.none'"):
         open_rows(f"{postgres}#nowhere.none", schema)
     with pytest.raises(InputError, match="has no table 'none'"):
         open_rows(f"{postgres}#none", schema)

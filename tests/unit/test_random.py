@@ -2,11 +2,22 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from fractions import Fraction
+from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
-from sfumato.random import SecureSource, SeededSource, Words, permutation
+from sfumato.random import (
+    SecureSource,
+    SeededSource,
+    Words,
+    bernoulli_exp,
+    discrete_kernel,
+    discrete_laplace,
+    permutation,
+)
 
 
 class Scripted:
@@ -69,3 +80,13 @@ def test_all_orders_of_three_occur() -> None:
     source = SeededSource(11)
     seen = Counter(tuple(permutation(3, source).tolist()) for _ in range(600))
     assert len(seen) == 6
+
+
+def test_kernels_of_noise_hold_nothing_but_integers() -> None:
+    discrete_laplace(3, Fraction(5), SeededSource(1))
+    bernoulli_exp(3, Fraction(1, 3), SeededSource(1))
+    for function in (discrete_kernel.uniform_below, discrete_kernel.exp_once, discrete_kernel.laplace_once):
+        compiled: Any = function
+        assert compiled.nopython_signatures
+        for signature in compiled.nopython_signatures:
+            assert all(part in {numba.int64, numba.uint32} for part in signature.return_type), signature

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,13 @@ def test_stored_numbers_declared_as_categories_and_the_reverse(tmp_path: Path) -
     assert [rows.collect(Request((Count(),), ROWS, (key,))).columns[0] for key in keys] == [[2, 1], [2], [2], [1, 1]]
 
 
+def test_a_date_declared_as_a_category_is_its_iso_text(data: Any) -> None:
+    schema = Schema({"day": Attribute("day", Role.OTHER, Kind.CATEGORY)})
+    found = open_rows(data, schema).collect(Request((Count(),), ROWS, (Unknown("day"),)))
+    wanted = ["2020-01-01", "2020-01-02"]
+    assert [cell for (cell,) in found.cells] in (wanted, [f"{day} 00:00:00" for day in wanted])  # pandas has no dates
+
+
 def test_a_stored_type_that_contradicts_the_declared_one_is_refused() -> None:
     schema = Schema({"day": Attribute("day", Role.OTHER, Kind.INTEGER)})
     with pytest.raises(InputError, match="column 'day' holds dates"):
@@ -177,13 +185,27 @@ def test_a_stored_type_that_contradicts_the_declared_one_is_refused() -> None:
         asked(FRAME, Count(), keys=(Declared("hour", ("seven",)),))
 
 
-def test_a_line_with_other_fields_than_the_header_is_left_out(tmp_path: Path) -> None:
+def test_no_line_of_a_file_can_make_an_answer_fail(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_bytes(b"a,b\n1,2\n1\n1,2,3\n1,\xff\n1,4\n")
+    path.write_bytes(b"a,b\n1,2\n1\n1,2,3\r\n1,\xff\n1,4\n")
     schema = Schema({name: Attribute(name, Role.OTHER, Kind.INTEGER) for name in ("a", "b")})
     rows = open_rows(path, schema)
     of_b = rows.collect(Request((Count(),), ROWS, (Declared("b", (2, 4)),)))
-    assert of_b.columns == [[1, 1]]
+    assert of_b.columns == [[2, 1]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xef\xbb\xbfa,b\n1,2\n1,3\n", b"a,b\r1,2\r1,3\r", b'a\tb\r\n1\t2\n1\t""\r\n', b'"a","b"\n1,"x\ny"\n1,x"y\n\n'],
+)
+def test_line_ends_quotes_and_byte_marks_are_understood(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(content)
+    rows = open_rows(path, Schema({name: Attribute(name, Role.OTHER, Kind.TEXT) for name in ("a", "b")}))
+    assert rows.collect(Request((Count(),), ROWS, (Declared("a", ("1",)),))).columns == [[2]]
+    path.write_bytes(b"\n" + content.removeprefix(b"\xef\xbb\xbf"))
+    with pytest.raises(InputError, match="begins with an empty line"):
+        open_rows(path, Schema())
 
 
 def test_errors_carry_no_cell(tmp_path: Path) -> None:
@@ -218,6 +240,15 @@ def test_odd_file_names_are_one_file(tmp_path: Path, name: str) -> None:
     (tmp_path / "ab1c.csv").write_text(FRAME.write_csv(), encoding="utf-8")
     source = write(tmp_path, Path(name).suffix)
     assert asked(source.rename(tmp_path / name), Count()) == [[4]]
+
+
+def test_a_pattern_does_not_run_longer_on_one_row() -> None:
+    schema = Schema({"x": Attribute("x", Role.OTHER, Kind.TEXT)})
+    rows = open_rows(pl.DataFrame({"x": ["a" * 20_000]}), schema)
+    begun = time.monotonic()
+    request = Request((Count(),), ROWS, (), parse_predicate(f"x LIKE '{'%a_' * 20}b'", schema))
+    assert rows.collect(request).columns == [[0]]
+    assert time.monotonic() - begun < 5
 
 
 def test_the_engine_can_open_nothing_else(tmp_path: Path) -> None:

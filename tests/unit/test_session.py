@@ -333,3 +333,16 @@ def test_answers_leave_on_a_beat(make: Maker) -> None:
     begun = time.monotonic()
     session.ask(sf.count(), epsilon="0.1")
     assert time.monotonic() - begun >= 0.2
+
+
+def test_a_broken_line_is_refused_when_the_data_are_declared(make: Maker, tmp_path: Path) -> None:
+    session = make(epsilon=1)
+    (tmp_path / "rides.csv").write_text("rider,hour\na,1\nb,2,3,4\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        session.new_version(tmp_path / "rides.csv")
+
+
+def test_a_password_never_enters_a_ledger(tmp_path: Path, schema: sf.Schema) -> None:
+    with pytest.raises(InputError, match="PGPASSWORD"):
+        Session.create(tmp_path / "l", "postgresql://me:secret@localhost/city#rides", schema, sf.Budget(epsilon=1))
+    assert list(tmp_path.iterdir()) == []

@@ -18,6 +18,7 @@ Number = str | int | float | Decimal
 MOST_DECIMALS = 60
 LARGEST = 10**12
 ZERO = Decimal(0)
+SMALL = Decimal("0.0001")  # below, a reader wants an exponent rather than zeros
 _EXACT = Context(prec=150, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])  # an inexact sum would raise
 
 
@@ -89,7 +90,7 @@ class Cost:
 
     def __str__(self) -> str:
         parts = (("epsilon", self.epsilon), ("delta", self.delta), ("rho", self.rho))
-        return ", ".join(f"{name} {value}" for name, value in parts if value) or "nothing"
+        return ", ".join(f"{name} {_short(value)}" for name, value in parts if value) or "nothing"
 
     def less(self, other: Cost) -> Cost:
         """Return what is left of this after another; never below nothing."""
@@ -102,6 +103,10 @@ class Cost:
     def smaller(self, other: Cost) -> Cost:
         """Return the smaller of the two in each part."""
         return Cost(min(self.epsilon, other.epsilon), min(self.delta, other.delta), min(self.rho, other.rho))
+
+
+def _short(value: Decimal) -> str:
+    return str(value.normalize()).lower() if value < SMALL else str(value)
 
 
 @dataclass(frozen=True, init=False)

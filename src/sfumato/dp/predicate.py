@@ -6,37 +6,13 @@ one person's row would tell of that row without being charged (Haeberlen, Pierce
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.attribute import Attribute
-from sfumato.dp.expression import (
-    EPOCH,
-    LEAST,
-    MOST,
-    Among,
-    Arithmetic,
-    Cast,
-    Column,
-    Comparison,
-    Condition,
-    Domain,
-    Like,
-    Literal,
-    Missing,
-    Truth,
-    Value,
-    compared,
-    computed,
-    extent,
-    joined,
-    negated,
-    walk,
-)
-from sfumato.errors import InputError, suggestion
-from sfumato.kinds import Kind
+from sfumato.dp.expression import Column, Condition, walk
+from sfumato.dp.predicate_reader import Reader
+from sfumato.dp.predicate_values import short
+from sfumato.errors import InputError
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
@@ -45,14 +21,6 @@ if TYPE_CHECKING:
 LONGEST = 10_000  # characters of a condition
 LARGEST = 500  # its columns, literals and operators
 DEEPEST = 100
-PATTERN = 100  # characters of a LIKE pattern
-SUBSET = "a condition may use comparisons, + - * /, BETWEEN, IN, IS NULL, LIKE, CAST, AND, OR and NOT"
-COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-COMPUTED = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
-WHOLE = {"INT", "BIGINT", "SMALLINT"}
-REAL = {"DOUBLE", "FLOAT", "DECIMAL"}
-TEXTS = {"TEXT", "VARCHAR"}
-IGNORED = {"typed", "safe", "_type", "_comments"}  # what sqlglot notes on a node without changing its meaning
 
 
 @dataclass(frozen=True)
@@ -60,6 +28,7 @@ class Predicate:
     """A condition on one row, as data; a row for which it is unknown does not count.
 
     >>> from sfumato.attribute import Attribute
+    >>> from sfumato.kinds import Kind
     >>> from sfumato.roles import Role
     >>> schema = Schema({"age": Attribute("age", Role.QUASI, Kind.INTEGER)})
     >>> parse_predicate("67>age and AGE >= 18.0", schema).text
@@ -94,7 +63,7 @@ def parse_predicate(text: str, schema: Schema) -> Predicate:
     try:
         trees = sqlglot.parse(text, dialect="postgres")
     except (sqlglot.errors.SqlglotError, RecursionError, ValueError):
-        raise InputError(f"the condition '{_short(text)}' is not SQL that can be read; check its spelling") from None
+        raise InputError(f"the condition '{short(text)}' is not SQL that can be read; check its spelling") from None
     if len(trees) != 1 or trees[0] is None:
         raise InputError(f"a condition is one expression; found {sum(tree is not None for tree in trees)}")
     return from_tree(trees[0], schema)
@@ -110,7 +79,7 @@ def from_tree(tree: exp.Expr, schema: Schema, table: str | None = None) -> Predi
     deepest = _depth(tree)
     if deepest > DEEPEST:
         raise InputError(f"the condition nests {deepest} deep; at most {DEEPEST} are covered")
-    condition = _Reader(schema, table).condition(tree)
+    condition = Reader(schema, table).condition(tree)
     size = sum(1 for _ in walk(condition))
     if size > LARGEST:
         raise InputError(f"the condition has {size} columns, literals and operators; at most {LARGEST} are covered")
@@ -124,274 +93,3 @@ def _depth(tree: exp.Expr) -> int:
         for child in node.iter_expressions():
             depths[id(child)] = depths[id(node)] + 1
     return max(depths.values())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def _refuse(node: exp.Expr, why: str = SUBSET) -> InputError:
-    return InputError(f"the condition uses {_short(node.sql(dialect='postgres'))}, which is not covered; {why}")
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads a tree of sqlglot: every argument of a node is understood, or the node is refused."""
-
-    schema: Schema
-    table: str | None
-
-    def condition(self, node: exp.Expr) -> Condition:
-        """Return a condition, refusing what is not one."""
-        kind = type(node).__name__
-        if kind == "Paren":
-            return self.condition(_only(node, "this"))
-        if kind in {"And", "Or"}:
-            return joined(kind.upper(), [self.condition(part) for part in _parts(node, "this", "expression")])
-        if kind == "Not":
-            return negated(self.condition(_only(node, "this")))
-        if kind == "Boolean":
-            return Truth(bool(node.this))
-        if kind in COMPARED:
-            left, right = self._pair(node, *_parts(node, "this", "expression"))
-            return self._comparison(node, COMPARED[kind], left, right)
-        negate = bool(node.args.get("negate"))
-        found = self._other(node, kind)
-        return negated(found) if negate else found
-
-    def _other(self, node: exp.Expr, kind: str) -> Condition:
-        if kind == "Between":
-            value, low, high = _parts(node, "this", "low", "high")
-            ends = [self._comparison(node, ">=", *self._pair(node, value, low))]
-            return joined("AND", [*ends, self._comparison(node, "<=", *self._pair(node, value, high))])
-        if kind == "In":
-            value, *items = _parts(node, "this", "expressions")
-            return self._among(node, value, items)
-        if kind == "Is":
-            value, null = _parts(node, "this", "expression")
-            if type(null).__name__ == "Null":
-                return Missing(self.value(value))
-        if kind == "Like":
-            value, pattern = _parts(node, "this", "expression")
-            return self._like(node, value, pattern)
-        raise _refuse(node)
-
-    def _comparison(self, node: exp.Expr, operator: str, left: Value, right: Value) -> Condition:
-        """Return the comparison; an order of ordinal categories becomes the categories themselves."""
-        comparison = compared(operator, left, right)
-        column, literal = comparison.left, comparison.right
-        ordinal = next((side for side in (column, literal) if isinstance(side, Column) and side.order), None)
-        if comparison.operator in {"=", "<>"} or ordinal is None:
-            return comparison
-        if ordinal is not column or not isinstance(literal, Literal):
-            raise _refuse(node, f"column '{ordinal.name}' is ordinal; compare it with one of its categories")
-        if literal.value not in ordinal.order:
-            hint = suggestion(str(literal.value), ordinal.order)
-            raise InputError(f"column '{ordinal.name}' has no category '{literal.value}'{hint}")
-        place = ordinal.order.index(str(literal.value))
-        upto = place + (comparison.operator in {"<=", ">"})
-        kept = ordinal.order[:upto] if comparison.operator in {"<", "<="} else ordinal.order[upto:]
-        return _one_of(ordinal, [Literal(category, Domain.TEXT) for category in kept])
-
-    def _among(self, node: exp.Expr, value: exp.Expr, items: list[exp.Expr]) -> Condition:
-        read = [self._pair(node, value, item) for item in items]
-        literals = [literal for _, literal in read if isinstance(literal, Literal)]
-        if not read or len(literals) != len(read):
-            raise _refuse(node, "IN takes a list of literals")
-        return _one_of(read[0][0], literals)
-
-    def _like(self, node: exp.Expr, value: exp.Expr, pattern: exp.Expr) -> Condition:
-        text, read = self.value(value), self.value(pattern)
-        if not isinstance(read, Literal) or not isinstance(read.value, str) or text.domain is not Domain.TEXT:
-            raise _refuse(node, "LIKE compares a text column with a pattern in quotes")
-        if len(read.value) > PATTERN or "\\" in read.value:
-            raise _refuse(node, f"a LIKE pattern has at most {PATTERN} characters and no backslash")
-        return Like(text, read.value)
-
-    def _pair(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
-        """Return both sides in one domain; a text beside a date is read as a date."""
-        first, second = self.value(left), self.value(right)
-        if first.domain is Domain.DATE:
-            second = _dated(second)
-        elif second.domain is Domain.DATE:
-            first = _dated(first)
-        if first.domain is not second.domain:
-            wanted = {
-                Domain.NUMBER: "a number has no quotes",
-                Domain.TEXT: "a text stands in quotes",
-                Domain.DATE: "a date is written '2026-01-31'",
-            }[first.domain]
-            raise InputError(
-                f"the condition {_short(node.sql(dialect='postgres'))} compares {first.domain} with {second.domain}; "
-                f"{first.text} is a {first.domain}, and {wanted}"
-            )
-        return first, second
-
-    def value(self, node: exp.Expr) -> Value:
-        """Return a column, literal, arithmetic or cast, refusing everything else."""
-        kind = type(node).__name__
-        if kind == "Paren":
-            return self.value(_only(node, "this"))
-        if kind == "Column":
-            return self._column(node)
-        if kind == "Literal":
-            return _literal(node)
-        if kind in {"Neg", *COMPUTED}:
-            return self._arithmetic(node, kind)
-        if kind == "Cast":
-            return self._cast(node, *_parts(node, "this", "to"))
-        if kind == "Null":
-            raise _refuse(node, "ask whether a value is missing by IS NULL")
-        raise _refuse(node)
-
-    def _column(self, node: exp.Expr) -> Column:
-        table = node.args.get("table")
-        if any(node.args.get(part) for part in ("db", "catalog", "join_mark")) or type(node.this).__name__ == "Star":
-            raise _refuse(node)
-        if table is not None and (self.table is None or table.name.casefold() != self.table.casefold()):
-            raise _refuse(node, "only the columns of the one table can be used")
-        return declared_column(node.name, self.schema, quoted=bool(node.this.args.get("quoted")))
-
-    def _arithmetic(self, node: exp.Expr, kind: str) -> Value:
-        if kind == "Neg":
-            sides: list[Value] = [Literal(0, Domain.NUMBER), self.value(_only(node, "this"))]
-        else:
-            sides = [self.value(part) for part in _parts(node, "this", "expression")]
-        for side in sides:
-            _refuse_unbounded(node, side, self.schema)
-        left, right = sides
-        result = computed(COMPUTED.get(kind, "-"), left, right)
-        if kind == "Div" and isinstance(right, Literal) and not right.value:
-            raise _refuse(node, "nothing is divided by 0")
-        least, most = extent(result)
-        if least < 1e-250 or most > 1e250:
-            raise _refuse(node, "its results may be too large or too small for a double; use fewer operators")
-        return _folded(result) if isinstance(left, Literal) and isinstance(right, Literal) else result
-
-    def _cast(self, node: exp.Expr, inner: exp.Expr, to: Any) -> Value:
-        name = getattr(to.this, "name", str(to.this))
-        value = self.value(inner)
-        if name == "DATE" and isinstance(value, Literal):
-            return _dated(value)
-        if to.expressions and name != "DECIMAL":
-            raise _refuse(node)
-        if name in WHOLE and value.domain in {Domain.NUMBER, Domain.TEXT}:
-            return Cast(value, "INTEGER", Domain.NUMBER)
-        if name in REAL and not to.expressions and value.domain in {Domain.NUMBER, Domain.TEXT}:
-            return value if value.domain is Domain.NUMBER else Cast(value, "DOUBLE", Domain.NUMBER)
-        if name == "DATE" and value.domain in {Domain.DATE, Domain.TEXT}:
-            return value if value.domain is Domain.DATE else Cast(value, "DATE", Domain.DATE)
-        if name in TEXTS and value.domain is Domain.TEXT:
-            return value
-        raise _refuse(node, "CAST reads a text as INTEGER, DOUBLE or DATE, or rounds a number to INTEGER")
-
-
-def declared_column(name: str, schema: Schema, *, quoted: bool = False) -> Column:
-    """Return the column of the schema that is meant; unquoted names may differ in case.
-
-    >>> declared_column("agee", Schema.from_roles(quasi=["age"]))
-    Traceback (most recent call last):
-    sfumato.errors.InputError: the schema has no column 'agee'; did you mean 'age'?
-    """
-    attribute = schema.columns.get(name)
-    if attribute is None and not quoted:
-        near = [other for other in schema.columns if other.casefold() == name.casefold()]
-        attribute = schema.columns[near[0]] if len(near) == 1 else None
-    if attribute is None:
-        raise InputError(f"the schema has no column '{name}'{suggestion(name, schema.columns)}")
-    order = attribute.categories if attribute.kind is Kind.ORDINAL else None
-    return Column(attribute.name, _domain(attribute), _bounds(attribute), order or ())
-
-
-def _domain(attribute: Attribute) -> Domain:
-    if attribute.kind is Kind.DATE:
-        return Domain.DATE
-    return Domain.NUMBER if attribute.kind in {Kind.INTEGER, Kind.NUMBER} else Domain.TEXT
-
-
-def _bounds(attribute: Attribute) -> tuple[float, float] | None:
-    """Return public bounds of a number; dates are not calculated with."""
-    if attribute.bounds is None or not attribute.public or _domain(attribute) is not Domain.NUMBER:
-        return None
-    low, high = (float(limit) for limit in attribute.bounds if isinstance(limit, int | float))
-    return (low, high) if max(abs(low), abs(high)) <= MOST else None
-
-
-def _refuse_unbounded(node: exp.Expr, value: Value, schema: Schema) -> None:
-    if value.domain is not Domain.NUMBER:
-        raise _refuse(node, f"arithmetic needs numbers, and {value.text} is a {value.domain}")
-    for part in walk(value):
-        if isinstance(part, Column) and part.bounds is None:
-            kind = schema.columns[part.name].kind or "text"
-            raise _refuse(
-                node, f"arithmetic needs declared bounds within ±{MOST:.0e}, and column '{part.name}' ({kind}) has none"
-            )
-
-
-def _folded(result: Arithmetic) -> Literal:
-    left, right = (float(side.value) for side in (result.left, result.right) if isinstance(side, Literal))
-    number = {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "/": lambda: left / right,
-    }[result.operator]()
-    return _number(number, result.text)
-
-
-def _number(number: float, text: str) -> Literal:
-    if not math.isfinite(number) or abs(number) > MOST or 0 < abs(number) < LEAST:
-        raise InputError(
-            f"the condition uses the number {_short(text)}; "
-            f"numbers lie within ±{MOST:.0e}, no nearer to 0 than {LEAST:.0e}"
-        )
-    return Literal(number + 0.0, Domain.NUMBER)
-
-
-def _literal(node: exp.Expr) -> Literal:
-    text = str(node.this)
-    if not node.args.get("is_string"):
-        try:
-            return _number(float(text), text)
-        except ValueError:
-            raise _refuse(node) from None
-    if "\0" in text or not text.isprintable() or len(text) > LONGEST:
-        raise InputError("the condition has a text with characters that cannot be printed; write printable characters")
-    return Literal(text, Domain.TEXT)
-
-
-def _dated(value: Value) -> Value:
-    if not isinstance(value, Literal) or not isinstance(value.value, str):
-        return value
-    try:
-        day = dt.datetime.strptime(value.value, "%Y-%m-%d").replace(tzinfo=dt.UTC).date()
-        return Literal((day - EPOCH).days, Domain.DATE)
-    except ValueError:
-        raise InputError(f"the condition compares a date with {_short(value.text)}; write it as '2026-01-31'") from None
-
-
-def _one_of(value: Value, literals: list[Literal]) -> Condition:
-    different = {literal.text: literal for literal in literals}
-    ordered = tuple(sorted(different.values(), key=lambda literal: (isinstance(literal.value, str), literal.value)))
-    if not ordered:
-        return Comparison("<>", value, value)  # false, and unknown where the value is missing
-    return compared("=", value, ordered[0]) if len(ordered) == 1 else Among(value, ordered)
-
-
-def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
-    """Return the named arguments of a node, lists opened; any other argument that is set is refused."""
-    for name, value in node.args.items():
-        if name not in {*names, *IGNORED, "negate"} and value not in (None, False, []):
-            raise _refuse(node)
-    found: list[exp.Expr] = []
-    for name in names:
-        value = node.args.get(name)
-        if value is None or value == []:
-            raise _refuse(node)
-        found += value if isinstance(value, list) else [value]
-    return found
-
-
-def _only(node: exp.Expr, name: str) -> exp.Expr:
-    (part,) = _parts(node, name)
-    return part

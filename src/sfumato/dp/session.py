@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -31,7 +31,9 @@ from sfumato.dp.rows import open_rows, table_name
 from sfumato.dp.sql import parse_sql
 from sfumato.dp.together import mechanisms_together, simple_estimator
 from sfumato.dp.unit import Neighbours, ProtectRows, Unit, read_unit, written
+from sfumato.dp.zcdp import rho_of_pure
 from sfumato.errors import InputError, ParameterError
+from sfumato.io import read
 from sfumato.random import Noise, Source, noise_from
 from sfumato.schema import Schema
 
@@ -96,7 +98,7 @@ class Session:
         unit = read_unit(protect) if isinstance(protect, str) else protect
         side = _neighbours(neighbours)
         schema = _without_files(schema)
-        rows = open_rows(data, schema)
+        rows = _declared_rows(data, schema)
         name = table_name(data)
         facts = {
             "data": _address(data),
@@ -158,7 +160,7 @@ class Session:
         paid = self.ledger.find(question, version, analyst)
         if paid is not None:
             return paid, Cost()
-        self._check_rows()
+        self._check_rows(version)
         begun = time.monotonic()
         entry = self.ledger.debit(question, version, analyst, cost)
         if entry.answer is not None:
@@ -205,7 +207,7 @@ class Session:
 
     def new_version(self, data: Any) -> int:
         """Declare that the rows have changed; the budget goes on, since versions compose."""
-        rows = open_rows(data, self.schema)
+        rows = _declared_rows(data, self.schema)
         facts = {**self.ledger.facts, "data": _address(data), "fingerprint": rows.fingerprint()}
         number = self.ledger.declare_version(facts)
         self.rows = rows
@@ -223,7 +225,7 @@ class Session:
             return Cost(epsilon=amount(epsilon), delta=amount(delta))
         if amount(delta):
             raise ParameterError("the ledger counts rho; leave delta out")
-        return Cost(rho=amount(rho) if rho is not None else _rho(amount(epsilon or 0)))
+        return Cost(rho=amount(rho) if rho is not None else rho_of_pure(amount(epsilon or 0)))
 
     def _check_price(self, compiled: Compiled, cost: Cost) -> None:
         if not (cost.epsilon or cost.rho):
@@ -237,8 +239,8 @@ class Session:
         if cost.delta and not compiled.unknown:
             raise ParameterError("the question's keys are all declared, so that it needs no delta; leave it out")
 
-    def _check_rows(self) -> None:
-        if self.rows.fingerprint() != self.ledger.facts["fingerprint"]:
+    def _check_rows(self, version: int) -> None:
+        if self.rows.fingerprint() != self.ledger.facts_of(version)["fingerprint"]:
             raise InputError(
                 "the data are no longer those the ledger was made for; declare them with `sfumato budget new-version`"
             )
@@ -302,10 +304,6 @@ def assumptions(unit: Unit, schema: Schema) -> list[str]:
     ]
 
 
-def _rho(epsilon: Decimal) -> Decimal:
-    return amount(epsilon * epsilon / 2)
-
-
 def _neighbours(value: Neighbours | str) -> Neighbours:
     try:
         return Neighbours(value)
@@ -314,11 +312,26 @@ def _neighbours(value: Neighbours | str) -> Neighbours:
 
 
 def _address(data: Any) -> str | None:
-    if isinstance(data, Path):
-        return str(data.resolve())
-    if isinstance(data, str):
-        return data if "://" in data else str(Path(data).resolve())
-    return None
+    """Where a ledger finds its rows again; a password has no place in it."""
+    if isinstance(data, str) and "://" in data:
+        if urlsplit(data).password is not None:
+            raise InputError(
+                "the address of the database holds a password; give it as PGPASSWORD or in a password file"
+            )
+        return data
+    return str(Path(data).resolve()) if isinstance(data, str | Path) else None
+
+
+def _declared_rows(data: Any, schema: Schema) -> Rows:
+    """The rows as the curator declares them: a file is read once in full, so that a broken line is refused here.
+
+    Later questions leave out what they cannot read, since an error would depend on the rows.
+    """
+    address = _address(data)
+    rows = open_rows(data, schema)
+    if address is not None and "://" not in address:
+        read(address)
+    return rows
 
 
 def _without_files(schema: Schema) -> Schema:

@@ -133,7 +133,7 @@ class Statement:
         return f"{_select(values, f'({cells}) AS cells')}{test}"
 
     def _grouped(self, counted: str) -> str:
-        """Return the rows that lie in a group and, where persons count, belong to one."""
+        """Return the rows that lie in a group: a missing key is in none, and a row without its person is left out."""
         tests = [self._in_group(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
         tests += ["person IS NOT NULL"] if isinstance(self.request.unit, ProtectPersons) else []
         return f"SELECT * FROM ({counted}) AS counted WHERE {' AND '.join(tests)}" if tests else counted

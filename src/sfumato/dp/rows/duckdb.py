@@ -1,8 +1,9 @@
 """Rows in files and dataframes, read by an embedded DuckDB that can touch that one file and nothing else.
 
 CSV and Parquet files are scanned in place and only the columns asked for are read (Raasveldt & Mühleisen 2019, "DuckDB:
-an embeddable analytical database"); other files and dataframes are held in memory. A line of a CSV file that does not
-have the header's fields belongs to nobody and is left out, whatever is asked.
+an embeddable analytical database"); other files and dataframes are held in memory. No line of a CSV file can make an
+answer fail: one with too few fields, or that is no UTF-8 where it is read, belongs to nobody and is left out; fields
+beyond the header's are not looked at.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sfumato import io
 from sfumato.dp.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, collect
 from sfumato.dp.rows.compile import Source
-from sfumato.dp.rows.dialect import DUCKDB, Stored
+from sfumato.dp.rows.dialect import DUCKDB, Stored, quoted
 from sfumato.errors import InputError
 from sfumato.schema import Schema
 from sfumato.table import Table
@@ -138,7 +139,9 @@ def _connect_frame(frame: pl.DataFrame) -> Any:
     """Return a database in memory that holds the frame as its table `frame`."""
     connection = _database()
     connection.register("arrays", {name: _array(frame.get_column(name)) for name in frame.columns})
-    connection.execute("CREATE TABLE frame AS SELECT * FROM arrays")
+    dates = [quoted(name) for name, dtype in frame.schema.items() if dtype == pl.Date]
+    days = f" REPLACE ({', '.join(f'CAST({name} AS DATE) AS {name}' for name in dates)})" if dates else ""
+    connection.execute(f"CREATE TABLE frame AS SELECT *{days} FROM arrays")  # noqa: S608  # names are quoted
     connection.unregister("arrays")
     return _locked(connection)
 
@@ -170,13 +173,15 @@ def _array(column: pl.Series) -> Any:
 
 def _csv(path: Path, head: bytes) -> str:
     """Return the scan of a CSV file: every cell a text, the dialect taken from its header alone."""
+    if head.startswith((b"\r", b"\n")):
+        raise InputError(f"file '{path}' begins with an empty line; remove it, so that the header comes first")
     delimiter, header = io._header(head, str(path))  # noqa: SLF001  # one reading of headers for all doors
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
     options = f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', header = true, columns = {{{columns}}}"
     packed = "gzip" if _packed(path) else "none"
     return (
         f"read_csv({_quoted(glob.escape(str(path)))}, auto_detect = false, {options}, compression = '{packed}', "
-        "ignore_errors = true, nullstr = '')"
+        "ignore_errors = true, strict_mode = false, nullstr = '')"
     )
 
 
