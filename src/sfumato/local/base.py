@@ -104,6 +104,10 @@ class LocalProtocol(Validated, ABC):
             entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in {"domain", "reason"}
         }
 
+    def promises(self) -> dict[str, float]:
+        """The parameters of the promise, as they stand on a card."""
+        return {"epsilon": self.spent, "epsilon_asked": self.epsilon}
+
     def variance(self, users: float, count: float = 0.0) -> float:
         """The variance of the estimated count of a value that `count` of `users` have."""
         own, other = (float(chance) for chance in self.support)

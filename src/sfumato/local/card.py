@@ -28,6 +28,7 @@ POST_PROCESSING = {
     "norm": "Counts were shifted by one amount to add up to the users. This is post-processing.",
     "norm-mul": "Negative counts were set to 0 and the rest multiplied to add up to the users. This is post-processing.",
     "base-cut": "Counts within reach of noise alone were set to 0. This is post-processing.",
+    "sparse": "Candidates were picked by sparse regression and their counts not negative. This is post-processing.",
     "rounded": "Counts were rounded to whole numbers and negative ones set to 0. This is post-processing.",
 }
 SEEDED = "reports were drawn from a seed; whoever knows the seed can undo them: for tests only"
@@ -84,7 +85,7 @@ def _card(
         algorithm=protocol.name,
         guarantee=Guarantee(
             model="local differential privacy",
-            parameters={"epsilon": protocol.spent, "epsilon_asked": protocol.epsilon, **asked},
+            parameters={**protocol.promises(), **asked},
             unit="one report of one device",
             neighbours="any two values of the domain",
         ),

@@ -19,6 +19,7 @@ HOMES = {
     "hr": ("sfumato.local.hadamard", "HadamardResponse"),
     "olh": ("sfumato.local.hashing", "LocalHashing"),
     "oue": ("sfumato.local.unary", "OptimizedUnary"),
+    "rappor": ("sfumato.local.rappor", "Rappor"),
     "rr": ("sfumato.local.randomized_response", "WarnerResponse"),
     "ss": ("sfumato.local.subset", "SubsetSelection"),
     "sue": ("sfumato.local.unary", "SymmetricUnary"),

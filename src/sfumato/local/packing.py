@@ -35,7 +35,7 @@ def random_bits(count: int, chance: int, source: Source) -> Words64:
     while done < count:
         fresh = words64(min(8 * (count - done) + DIGITS, LARGEST_ROUND), source)
         words = np.concatenate([unread, fresh])
-        done, place = fill_bits(out, done, chance, words)
+        done, place = fill_bits(out, done, np.uint64(chance), words)
         unread = words[place:]
     return out
 
@@ -52,7 +52,7 @@ def random_rows(codes: Codes, size: int, own: int, other: int, source: Source) -
     width = -(-size // 8)
     noise = random_bits(-(-len(codes) * width // 8), other, source)
     rows = noise.view(np.uint8)[: len(codes) * width].reshape(len(codes), width)
-    place_own(rows, codes, own, words64(len(codes), source), last_byte(size))
+    place_own(rows, codes, np.uint64(own), words64(len(codes), source), last_byte(size))
     return rows
 
 
