@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sfumato.local.base import LocalProtocol
-    from sfumato.local.choose import choose
+    from sfumato.local.choosing import choose
     from sfumato.local.estimate import Estimate
     from sfumato.local.hadamard import HadamardResponse
     from sfumato.local.hashing import LocalHashing
@@ -36,7 +36,7 @@ _HOMES = {
     "Tally": "tally",
     "WarnerResponse": "randomized_response",
     "aggregate_file": "wire",
-    "choose": "choose",
+    "choose": "choosing",
     "protocol_class": "header",
     "read_header": "wire",
     "write_reports": "wire",

@@ -24,12 +24,11 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @kernel
-def fill_bits(out: Words64, done: int, threshold: np.uint64, words: Words64) -> tuple[int, int]:
-    """Fill `out[done:]` with bits of chance threshold/2^64; return how many are done and the first word not read.
+def fill_bits(out: Words64, done: int, limit: np.uint64, words: Words64) -> tuple[int, int]:
+    """Fill `out[done:]` with bits of chance limit/2^64; return how many are done and the first word not read.
 
     Stops while 64 words, the most that one output word can need, are still there: no draw is ever cut short.
     """
-    limit = threshold
     lowest = 0
     while (limit >> np.uint64(lowest)) & ONE == 0:
         lowest += 1
@@ -52,9 +51,8 @@ def fill_bits(out: Words64, done: int, threshold: np.uint64, words: Words64) -> 
 
 
 @kernel
-def place_own(rows: Bytes, codes: Integers, threshold: np.uint64, words: Words64, last: int) -> None:
-    """Draw again the bit of each row's own value, with chance threshold/2^64, and clear the bits behind the domain."""
-    limit = np.uint64(threshold)
+def place_own(rows: Bytes, codes: Integers, limit: np.uint64, words: Words64, last: int) -> None:
+    """Draw again the bit of each row's own value, with chance limit/2^64, and clear the bits behind the domain."""
     for row in range(rows.shape[0]):
         rows[row, rows.shape[1] - 1] &= np.uint8(last)
         byte, bit = codes[row] >> 3, np.uint8(1 << (codes[row] & 7))
