@@ -116,4 +116,4 @@ def make_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool)
 def _whole(report: object) -> int:
     """The report, or a number that no protocol sends in place of what is no report."""
     whole = isinstance(report, int) and not isinstance(report, bool) and abs(report) < LARGEST
-    return int(report) if whole else LARGEST  # type: ignore[call-overload,no-any-return]
+    return int(report) if whole else LARGEST  # type: ignore[call-overload]
