@@ -110,9 +110,9 @@ class LocalProtocol(Validated, ABC):
 
     def variance(self, users: float, count: float = 0.0) -> float:
         """The variance of the estimated count of a value that `count` of `users` have."""
-        own, other = (float(chance) for chance in self.support)
-        noise = users * other * (1 - other) + count * (own * (1 - own) - other * (1 - other))
-        return noise / (own - other) ** 2
+        own, other = self.support
+        empty, full = other * (1 - other), own * (1 - own)
+        return (users * float(empty) + count * float(full - empty)) / float(own - other) ** 2
 
     # On the device.
 
@@ -187,7 +187,7 @@ class LocalProtocol(Validated, ABC):
         """The counts with variance and 95 % interval; consistent by Norm-Sub, by another named method, or raw."""
         from sfumato.local.estimate import make_estimate
 
-        return make_estimate(self, tally, consistent)
+        return make_estimate(self, tally, consistent=consistent)
 
     def card(self, reports: int, *, seeded: bool = False) -> Card:
         """The public card of a file of reports."""

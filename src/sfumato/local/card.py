@@ -15,21 +15,19 @@ if TYPE_CHECKING:
     from sfumato.local.estimate import Estimate
 
 ASSUMPTIONS = (
-    "The device runs the protocol as it is, with its operating system's generator; the collector may do what it likes.",
+    "The device runs the protocol as it is, with its operating system's generator; the collector need not be trusted.",
     "The promise is for one report. Fresh reports of the same device add up: k of them cost at most k times ε.",
-    "That a device reports at all is not hidden: reports from women only reveal gender, unless gender is in the domain.",
+    "That a device reports is not hidden: reports from women only reveal gender, unless gender is part of the domain.",
     "The domain and the parameters were declared before the first report, not learnt from the values.",
 )
-HONEST = (
-    "Every report is a true output of the protocol; devices that lie can move the counts, by more than their number."
-)
+HONEST = "Every report comes from the protocol; devices that lie can move the counts by more than their own number."
 POST_PROCESSING = {
-    "norm-sub": "Counts were made consistent by Norm-Sub: not negative, adding up to the users. This is post-processing.",
-    "norm": "Counts were shifted by one amount to add up to the users. This is post-processing.",
-    "norm-mul": "Negative counts were set to 0 and the rest multiplied to add up to the users. This is post-processing.",
-    "base-cut": "Counts within reach of noise alone were set to 0. This is post-processing.",
+    "norm-sub": "Counts were made consistent by Norm-Sub: none negative, adding up to the users; post-processing.",
+    "norm": "Counts were shifted by one amount to add up to the users; post-processing.",
+    "norm-mul": "Negative counts were set to 0 and the rest multiplied to add up to the users; post-processing.",
+    "base-cut": "Counts within reach of noise alone were set to 0; post-processing.",
     "sparse": "Candidates were picked by sparse regression and their counts not negative. This is post-processing.",
-    "rounded": "Counts were rounded to whole numbers and negative ones set to 0. This is post-processing.",
+    "rounded": "Counts were rounded to whole numbers and negative ones set to 0; post-processing.",
 }
 SEEDED = "reports were drawn from a seed; whoever knows the seed can undo them: for tests only"
 

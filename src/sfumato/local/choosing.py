@@ -55,9 +55,9 @@ def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[floa
     """Return all protocols with their predicted variance of a count, the lowest first.
 
     >>> [protocol.name for _, protocol in rank(range(100), 1, 1000)][:2]
-    ['ss', 'olh']
+    ['ss', 'oue']
     """
-    kinds = (WarnerResponse, *MANY[1:]) if len(domain) == 2 else MANY
-    candidates = [kind(domain, epsilon) for kind in kinds]  # type: ignore[arg-type]  # any sequence becomes a tuple
+    kinds: tuple[type[LocalProtocol], ...] = (WarnerResponse, *MANY[1:]) if len(domain) == 2 else MANY
+    candidates = [kind(tuple(domain), epsilon) for kind in kinds]
     scored = [(protocol.variance(users, users / len(protocol.domain)), protocol) for protocol in candidates]
     return sorted(scored, key=lambda entry: (float(f"{entry[0]:.9g}"), entry[1].report_bytes))

@@ -25,7 +25,8 @@ def norm_sub(counts: Reals, users: float) -> Reals:
     falling = np.sort(counts)[::-1]
     excess = (np.cumsum(falling) - users) / np.arange(1, counts.size + 1)
     kept = max(1, int(np.count_nonzero(falling > excess)))
-    return np.maximum(counts - excess[kept - 1], 0.0)
+    nearest: Reals = np.maximum(counts - excess[kept - 1], 0.0)
+    return nearest
 
 
 def norm(counts: Reals, users: float) -> Reals:
@@ -34,7 +35,8 @@ def norm(counts: Reals, users: float) -> Reals:
     >>> norm(np.array([6.0, 3.0, -3.0]), 9).tolist()
     [7.0, 4.0, -2.0]
     """
-    return counts + (users - counts.sum()) / counts.size
+    shift = (users - float(counts.sum())) / counts.size
+    return counts + shift
 
 
 def norm_mul(counts: Reals, users: float) -> Reals:
@@ -80,7 +82,7 @@ METHODS: dict[str, Callable[[Reals, Reals, int], Reals]] = {
 }
 
 
-def method_name(consistent: bool | str) -> str | None:
+def method_name(consistent: bool | str) -> str | None:  # noqa: FBT001  # a switch that also takes a name
     """Return the name of the method asked for: Norm-Sub for True, None for raw counts.
 
     >>> method_name(True), method_name(False), method_name("rounded")

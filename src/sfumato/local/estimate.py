@@ -71,12 +71,12 @@ class Estimate:
         return estimate_card(self)
 
 
-def make_estimate(protocol: LocalProtocol, tally: Tally, consistent: bool | str) -> Estimate:
+def make_estimate(protocol: LocalProtocol, tally: Tally, *, consistent: bool | str) -> Estimate:
     """Return the estimate of a tally; `consistent` is True (Norm-Sub), False (unbiased) or a method's name.
 
     >>> from sfumato.local import OptimizedUnary
     >>> protocol = OptimizedUnary(["a", "b"], 1)
-    >>> make_estimate(protocol, protocol.aggregate([]), "rounded").counts.tolist()
+    >>> make_estimate(protocol, protocol.aggregate([]), consistent="rounded").counts.tolist()
     [0.0, 0.0]
     """
     if tally.protocol != protocol:
@@ -98,8 +98,9 @@ def unbiased(protocol: LocalProtocol, tally: Tally) -> Reals:
     >>> unbiased(protocol, protocol.aggregate([])).tolist()
     [0.0, 0.0]
     """
-    own, other = (float(chance) for chance in protocol.support)
-    return (protocol.supporting(tally.counts, tally.users) - tally.users * other) / (own - other)
+    own, other = protocol.support
+    supporting = protocol.supporting(tally.counts, tally.users).astype(np.float64)
+    return (supporting - float(tally.users * other)) / float(own - other)
 
 
 def _variance(protocol: LocalProtocol, users: int, raw: Reals) -> Reals:

@@ -11,6 +11,7 @@ import struct
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.base import LocalProtocol
@@ -57,7 +58,7 @@ class LocalHashing(LocalProtocol):
     def collision(self) -> Fraction:
         """The exact chance, over the seeds, that two values share a cell."""
         edges = [cell_start(cell, self.groups) for cell in range(self.groups)] + [PRIME]
-        return Fraction(sum((end - start) ** 2 for start, end in zip(edges, edges[1:], strict=False)), PRIME**2)
+        return Fraction(sum((end - start) ** 2 for start, end in pairwise(edges)), PRIME**2)
 
     @cached_property
     def support(self) -> tuple[Fraction, Fraction]:
@@ -79,7 +80,8 @@ class LocalHashing(LocalProtocol):
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, other = (Fraction(chance, SCALE) for chance in self._chances)
-        true = hashed(code, *SEED.unpack_from(payload), self.groups)
+        slope, shift = SEED.unpack_from(payload)
+        true = hashed(code, slope, shift, self.groups)
         return own if int.from_bytes(payload[SEED.size :], "little") == true else other
 
     def _payloads(self, codes: Codes, source: Source) -> Payload:
@@ -102,7 +104,7 @@ def hashed(code: int, slope: int, shift: int, groups: int) -> int:
     """Return the cell of a code under a seed.
 
     >>> hashed(5, 1, 0, 4), hashed(5, 2**30, 7, 4)
-    (0, 1)
+    (0, 2)
     """
     return (slope * code + shift) % PRIME * groups >> SHIFT
 

@@ -34,7 +34,7 @@ def count_supported(slope: Words, shift: Words, low: Words, width: Words, counts
 
 
 @kernel
-def pass_over(steps: Words, residue: Words, lows: Words, widths: Words) -> int:
+def pass_over(steps: Words, residue: Words, lows: Words, widths: Words) -> np.int64:
     """The number of residues that lie within their width; each residue then moves on by its step."""
     inside = np.uint32(0)
     for report in range(BLOCK):

@@ -57,7 +57,7 @@ def to_header(protocol: LocalProtocol) -> dict[str, Any]:
     }
 
 
-def from_header(header: Mapping[str, Any], *, where: str) -> LocalProtocol:
+def from_header(header: object, *, where: str) -> LocalProtocol:
     """Return the protocol of a header; one that is incomplete or contradicts itself is refused.
 
     >>> from sfumato.local import SymmetricUnary

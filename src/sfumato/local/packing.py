@@ -1,4 +1,4 @@
-"""Packed bits in bulk: random ones with an exact chance, and counts by place; shared by the protocols that send bits."""
+"""Packed bits in bulk: random ones with an exact chance, and counts by place, for all protocols that send bits."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def bit_counts(payload: Payload, size: int) -> Integers:
     count_bits(groups.reshape(whole // 8, width), totals)  # eight rows of `width` bytes are `width` words
     by_place = totals.reshape(8, 8 * width).sum(axis=0)
     rest = np.unpackbits(payload[whole:], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
-    return (by_place + rest)[:size]
+    counts: Integers = (by_place + rest)[:size]
+    return counts
 
 
 def last_byte(size: int) -> int:
@@ -90,4 +91,5 @@ def within(payload: Payload, size: int) -> Mask:
     >>> within(np.array([[1, 2], [1, 4]], dtype=np.uint8), 10).tolist()
     [True, False]
     """
-    return (payload[:, -1] & np.uint8(0xFF ^ last_byte(size))) == 0
+    clean: Mask = (payload[:, -1] & np.uint8(0xFF ^ last_byte(size))) == 0
+    return clean

@@ -68,9 +68,9 @@ class Reports:
     """Many reports of one protocol, a row of bytes each; iterating gives them one by one.
 
     >>> import numpy as np
-    >>> many = Reports("grr", "0f" * 8, "a0" * 8, np.array([[2], [0]], dtype=np.uint8))
+    >>> many = Reports("grr", "0f" * 8, "a0" * 8, np.array([[65], [66]], dtype=np.uint8))
     >>> len(many), next(iter(many)).payload
-    (2, b'\\x02')
+    (2, b'A')
     """
 
     protocol: str

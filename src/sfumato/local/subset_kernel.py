@@ -47,7 +47,7 @@ def fill_subsets(
 
 
 @inlined
-def below(bound: int, words: Words, place: int) -> tuple[int, int]:
+def below(bound: int, words: Words, place: int) -> tuple[np.int64, int]:
     """A uniform integer below `bound` (up to 2^32) and the next place, or EMPTY when words run out (Lemire 2019)."""
     wide = np.uint64(bound)
     value = EMPTY
@@ -62,6 +62,6 @@ def below(bound: int, words: Words, place: int) -> tuple[int, int]:
 
 
 @inlined
-def other(place: int, code: int) -> int:
+def other(place: int | np.int64, code: int) -> int | np.int64:
     """The value at a place among those that are not `code`."""
     return place + 1 if place >= code else place

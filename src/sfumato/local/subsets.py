@@ -38,4 +38,5 @@ def valid_subsets(payload: Payload, domain: int, size: int) -> Mask:
     [True, False, False]
     """
     members = np.bitwise_count(payload).sum(axis=1, dtype=np.int64)
-    return within(payload, domain) & (members == size)
+    valid: Mask = within(payload, domain) & (members == size)
+    return valid

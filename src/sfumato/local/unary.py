@@ -20,8 +20,8 @@ from sfumato.local.device import words64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sfumato.local.domain import Value
     from sfumato.local.arrays import Codes, Integers, Mask, Payload
+    from sfumato.local.domain import Value
     from sfumato.random import Source
 
 
@@ -122,7 +122,7 @@ class SymmetricUnary(UnaryEncoding):
 
 @dataclass(frozen=True)
 class OptimizedUnary(UnaryEncoding):
-    """The own bit is set with 1/2, every other with 1/(e^ε + 1): the least variance of an empty value (Wang et al. 2017).
+    """The own bit is set with 1/2, every other with 1/(e^ε + 1): least variance of a rare value (Wang et al. 2017).
 
     >>> protocol = OptimizedUnary(["north", "south", "east"], 1)
     >>> [round(float(chance), 3) for chance in protocol.support]
