@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
-    from sfumato import audit, evaluate, models, random, report, samples, tabular
+    from sfumato import audit, evaluate, local, models, random, report, samples, tabular
     from sfumato.attribute import Attribute
     from sfumato.card import Card, Guarantee
     from sfumato.errors import SfumatoError
@@ -77,7 +77,7 @@ _HOMES = {
     "Univariate": "sfumato.tabular",
     "republish": "sfumato.tabular",
 }
-_MODULES = ("audit", "evaluate", "models", "random", "report", "samples", "tabular")
+_MODULES = ("audit", "evaluate", "local", "models", "random", "report", "samples", "tabular")
 
 __all__ = [
     "MDAV",
@@ -111,6 +111,7 @@ __all__ = [
     "__version__",
     "audit",
     "evaluate",
+    "local",
     "models",
     "random",
     "read",

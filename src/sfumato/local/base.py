@@ -50,6 +50,7 @@ class LocalProtocol(Validated, ABC):
     reason: str = field(default="", compare=False, repr=False, kw_only=True)
 
     name: ClassVar[str]
+    seed_bytes: ClassVar[int] = 0  # how much of a payload is drawn without a look at the value
     RULES: ClassVar = {"domain": DomainRule(), "epsilon": EPSILON, "reason": Sentence()}
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ class LocalHashing(LocalProtocol):
     """
 
     name: ClassVar[str] = "olh"
+    seed_bytes: ClassVar[int] = SEED.size
 
     @cached_property
     def groups(self) -> int:

@@ -54,6 +54,7 @@ class Rappor(LocalProtocol):
     q: float = 0.75
 
     name: ClassVar[str] = "rappor"
+    seed_bytes: ClassVar[int] = COHORT_BYTES
     RULES: ClassVar = {
         **LocalProtocol.RULES,
         "bits": Whole(2),
