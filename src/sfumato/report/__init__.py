@@ -1,7 +1,17 @@
 """Pages for the data steward, never for the public: what a release promises, costs and risks."""
 
 from sfumato.report.findings import findings_chapter
+from sfumato.report.local import local_chapter, local_report
 from sfumato.report.page import Chapter, Section, collect
 from sfumato.report.table import table_chapter, table_report
 
-__all__ = ["Chapter", "Section", "collect", "findings_chapter", "table_chapter", "table_report"]
+__all__ = [
+    "Chapter",
+    "Section",
+    "collect",
+    "findings_chapter",
+    "local_chapter",
+    "local_report",
+    "table_chapter",
+    "table_report",
+]
