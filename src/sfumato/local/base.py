@@ -8,7 +8,7 @@ so one estimator and one variance serve them all. Nothing in this module loads n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -45,7 +45,7 @@ class LocalProtocol(Validated, ABC):
     1
     """
 
-    domain: tuple[Value, ...] = field(repr=False)
+    domain: Sequence[Value] = field(repr=False)
     epsilon: float
     reason: str = field(default="", compare=False, repr=False, kw_only=True)
 

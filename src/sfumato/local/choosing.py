@@ -58,6 +58,6 @@ def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[floa
     ['ss', 'oue']
     """
     kinds: tuple[type[LocalProtocol], ...] = (WarnerResponse, *MANY[1:]) if len(domain) == 2 else MANY
-    candidates = [kind(tuple(domain), epsilon) for kind in kinds]
+    candidates = [kind(domain, epsilon) for kind in kinds]
     scored = [(protocol.variance(users, users / len(protocol.domain)), protocol) for protocol in candidates]
     return sorted(scored, key=lambda entry: (float(f"{entry[0]:.9g}"), entry[1].report_bytes))

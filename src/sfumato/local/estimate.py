@@ -51,7 +51,7 @@ class Estimate:
     @property
     def values(self) -> tuple[Value, ...]:
         """The values of the domain, in its order."""
-        return self.protocol.domain
+        return tuple(self.protocol.domain)
 
     @property
     def frame(self) -> Any:

@@ -111,7 +111,7 @@ class SymmetricUnary(UnaryEncoding):
             raise ParameterError(
                 f"The 'p' parameter of SymmetricUnary must be above 0.5 and below 1. Got {p!r} instead."
             )
-        return cls(tuple(domain), log_above((kept / (1 - kept)) ** 2))
+        return cls(domain, log_above((kept / (1 - kept)) ** 2))
 
     @cached_property
     def bits(self) -> tuple[int, int]:
