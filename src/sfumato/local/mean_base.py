@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Parts = list[tuple[npt.NDArray[np.bool_], Fraction]]
 
 STEPS = 2**16  # on either side of the middle of the bounds
-ANY = Real(-1e300, 1e300)
+ANY = Real(-1e12, 1e12)
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,6 @@ from sfumato.local.rappor import Rappor
 from sfumato.local.report import Report
 
 FORMAT = "sfumato-device-1"
-ASSUMPTIONS = (
-    "A device that still has the same value sends the report it drew for it before: the rounds do not add up.",
-    "A device whose value changes draws a new report and pays ε again: n different values cost at most n times ε.",
-    "That a value changed, or came back to an earlier one, can be seen when the report does.",
-    "A device writes what it spends to its ledger before a report leaves, and draws nothing beyond its budget.",
-)
 
 
 class SpentError(SfumatoError):

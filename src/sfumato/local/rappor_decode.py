@@ -115,7 +115,9 @@ def _column(protocol: Rappor, code: int) -> Places:
 
 
 def _sparse(equations: Equations, users: int) -> tuple[Numbers, Numbers]:
-    sizes = np.maximum(equations.sizes, 1e-300)  # of no reports at all, nothing is known
+    sizes = equations.sizes
+    if users == 0:
+        return np.zeros(sizes.size - 1), np.zeros(sizes.size - 1)
     score = NormalDist().inv_cdf(1 - LEVEL / sizes.size)
     penalty = score * sizes
     penalty[-1] = 0.0

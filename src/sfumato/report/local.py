@@ -85,7 +85,7 @@ def _numbers(estimate: Estimate, shown: np.ndarray[tuple[int], np.dtype[np.int64
     rows = [
         [
             str(estimate.values[place]),
-            *(count(column[place]) for column in (estimate.counts, estimate.low, estimate.high)),
+            *(count(round(column[place])) for column in (estimate.counts, estimate.low, estimate.high)),
         ]
         for place in shown
     ]
