@@ -190,7 +190,7 @@ def test_seeds_fill_the_field() -> None:
     [
         (
             lambda: sf.local.OptimizedUnary(["a"], 1),
-            "'domain' parameter of OptimizedUnary must be a sequence of at least 2",
+            "'domain' parameter of OptimizedUnary must be a sequence of 2 to 16777216 different",
         ),
         (lambda: sf.local.WarnerResponse(["a", "b", "c"], 1), "must be a sequence of 2 different strings or integers"),
         (lambda: sf.local.GeneralizedResponse(["a", ["b"]], 1), "different strings or integers"),  # type: ignore[list-item]

@@ -125,6 +125,22 @@ def test_an_estimate_is_the_formula() -> None:
     assert rows[0][1] == pytest.approx(estimate.counts[0])
 
 
+def test_estimates_add_up_like_their_tallies() -> None:
+    first, second = tally_of(3000), tally_of(1500)
+    second.reject("malformed")
+    parts = [PROTOCOL.estimate(tally, consistent=False) for tally in (first, second)]
+    together, joined = parts[0] + parts[1], PROTOCOL.estimate(first + second, consistent=False)
+    assert together.counts == pytest.approx(joined.counts)
+    assert together.variance == pytest.approx(joined.variance)
+    assert together.low == pytest.approx(joined.low)
+    assert (together.users, together.rejected) == (4500, {"malformed": 1})
+    consistent = PROTOCOL.estimate(first) + PROTOCOL.estimate(second)
+    assert consistent.counts.sum() == pytest.approx(4500)
+    assert ((consistent.low <= consistent.counts) & (consistent.counts <= consistent.high)).all()
+    with pytest.raises(InputError, match="join tallies instead"):
+        parts[0] + PROTOCOL.estimate(second)
+
+
 @pytest.mark.parametrize("method", [True, False, "norm", "norm-mul", "norm-sub", "base-cut", "rounded"])
 def test_the_card_says_how_counts_were_processed(method: bool | str) -> None:
     tally = tally_of(90)

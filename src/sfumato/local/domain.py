@@ -17,7 +17,7 @@ LARGEST_DOMAIN = 2**24
 
 @dataclass(frozen=True)
 class DomainRule:
-    """At least two different strings or integers; exactly `size` of them where that is set.
+    """Two or more different strings or integers; exactly `size` of them where that is set.
 
     >>> DomainRule().accepts(("north", "south")), DomainRule().accepts(("north",))
     (True, False)
@@ -27,8 +27,8 @@ class DomainRule:
 
     @property
     def wanted(self) -> str:
-        number = "a sequence of at least 2" if self.size is None else f"a sequence of {self.size}"
-        return f"{number} different strings or integers"
+        number = f"2 to {LARGEST_DOMAIN}" if self.size is None else str(self.size)
+        return f"a sequence of {number} different strings or integers"
 
     def accepts(self, value: object) -> bool:
         if not isinstance(value, tuple) or not 2 <= len(value) <= LARGEST_DOMAIN or self.size not in {None, len(value)}:

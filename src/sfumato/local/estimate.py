@@ -47,6 +47,20 @@ class Estimate:
     high: Reals
     method: str | None
     rejected: dict[str, int]
+    raw: Reals | None = None
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """The estimate of two crowds together: counts and variances add up, as those of their joined tallies do."""
+        if (self.protocol, self.method) != (other.protocol, other.method):
+            raise InputError(
+                "estimates of two protocols or two consistency methods do not add up; join tallies instead"
+            )
+        counts, variance, users = self.counts + other.counts, self.variance + other.variance, self.users + other.users
+        raw = (self.counts if self.raw is None else self.raw) + (other.counts if other.raw is None else other.raw)
+        low, high = _interval(raw, np.sqrt(variance), counts, users)
+        reasons = sorted({*self.rejected, *other.rejected})
+        rejected = {reason: self.rejected.get(reason, 0) + other.rejected.get(reason, 0) for reason in reasons}
+        return Estimate(self.protocol, users, counts, variance, low, high, self.method, rejected, raw)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -87,7 +101,7 @@ def make_estimate(protocol: LocalProtocol, tally: Tally, *, consistent: bool | s
     deviation = np.sqrt(variance)
     counts = raw if method is None else METHODS[method](raw, deviation, tally.users)
     low, high = _interval(raw, deviation, counts, tally.users)
-    return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected))
+    return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected), raw)
 
 
 def unbiased(protocol: LocalProtocol, tally: Tally) -> Reals:

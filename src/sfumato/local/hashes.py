@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.local.arrays import Codes, Integers, Mask, Payload
-from sfumato.local.hashing import PRIME, SEED, SHIFT, cell_start
+from sfumato.local.hashing import PRIME, SEED, SHIFT
 from sfumato.local.randomized_response import integer_bytes
 from sfumato.local.responses import as_bytes, as_integers, respond_many
 from sfumato.random import Source
@@ -57,7 +57,7 @@ def supported(payload: Payload, groups: int, size: int) -> Integers:
     from sfumato.local.hashing_kernel import count_supported
 
     slope, shift, cells = _fields(payload)
-    starts = np.array([cell_start(cell, groups) for cell in range(groups + 1)], dtype=np.int64)
+    starts = -(-(np.arange(groups + 1) << SHIFT) // groups)  # `cell_start` of every cell
     low, width = starts[cells], np.diff(starts)[cells]
     counts = np.zeros(size, dtype=np.int64)
     count_supported(slope, shift, low.astype(np.uint32), width.astype(np.uint32), counts)
