@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError, ParameterError
 from sfumato.local.crossing import Axis, Crossing, View
-from sfumato.local.structure import EVIDENCE, Observed, Survey, fit, likeliest_middle, shrink
+from sfumato.local.structure import EVIDENCE, Observed, fit, likeliest_middle, shrink
+from sfumato.local.survey import Survey
 from sfumato.random import SeededSource
 
 CROSSING = Crossing(
@@ -43,6 +44,12 @@ def test_a_view_is_the_sum_over_what_it_does_not_show(
     table: np.ndarray[tuple[int, ...], np.dtype[np.float64]], view: View
 ) -> None:
     assert CROSSING.project(table, view) == pytest.approx(list(slow_projection(table, view).values()))
+
+
+@given(VIEWS, st.sampled_from("fm"), st.sampled_from("abc"), st.sampled_from("0123"))
+def test_a_device_shows_the_cell_that_the_collector_counts(view: View, sex: str, station: str, hour: str) -> None:
+    place = ("fm".index(sex), "abc".index(station), int(hour))
+    assert CROSSING.domain(view)[CROSSING.cells(view)[place]] == CROSSING.shown((sex, station, hour), view)
 
 
 @given(TABLES, st.lists(VIEWS, min_size=1, max_size=3), st.sampled_from([1.0, 1e3, 1e7]))
@@ -101,6 +108,8 @@ def test_what_is_no_level_or_no_value_is_refused() -> None:
     with pytest.raises(ParameterError, match="give one for each of its 2 values"):
         Axis("sex", ("f", "m"), {"all": ("x",)})
     with pytest.raises(InputError, match="'d' is no value of axis 'station'"):
-        CROSSING.cell(("f", "d", "0"))
+        CROSSING.shown(("f", "d", "0"), View(("hour",), 1.0))
     with pytest.raises(InputError, match="each of 3 axes; found 1"):
-        CROSSING.cell(("f",))
+        CROSSING.shown(("f",), View(("hour",), 1.0))
+    with pytest.raises(ParameterError, match="the same name"):
+        Crossing([Axis("sex", ("f", "m")), Axis("hour", ("0", "1"), {"sex": ("a", "b")})])

@@ -14,6 +14,10 @@ PROGRAMS = {
     "rappor": "Rappor(('a', 'b'), 2).perturb(0).to_json()",
     "memory": "Memory('device.json', 1).report(local.OptimizedUnary(('a', 'b'), 1), 'a', period='May')",
     "attributes": "Attributes.choose({'sex': ('f', 'm'), 'hour': (0, 1, 2)}, 1, 100).perturb({'sex': 'f', 'hour': 2})",
+    "survey": (
+        "Survey(local.Crossing([local.Axis('sex', ('f', 'm')), local.Axis('hour', ('8', '9'))]), "
+        "(local.View(('sex',), 0.5), local.View(('sex', 'hour'), 0.5)), 1, 100).perturb(('f', '9'))"
+    ),
 }
 
 

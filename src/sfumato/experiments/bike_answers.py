@@ -16,7 +16,8 @@ from sfumato.local.arrays import Codes, Reals
 from sfumato.local.base import LocalProtocol
 from sfumato.local.choosing import choose
 from sfumato.local.crossing import View
-from sfumato.local.structure import Survey, likeliest_middle
+from sfumato.local.structure import likeliest_middle
+from sfumato.local.survey import Survey
 from sfumato.local.unary import SymmetricUnary
 from sfumato.random import Source, discrete_laplace
 

@@ -22,7 +22,7 @@ from sfumato.experiments.bike_data import HOURS, Rides, read_rides
 from sfumato.local.arrays import Reals
 from sfumato.local.choosing import choose
 from sfumato.local.unary import SymmetricUnary
-from sfumato.progress import tell
+from sfumato.progress import listening, tell
 from sfumato.random import SeededSource, discrete_laplace
 from sfumato.staging import Staging
 
@@ -173,11 +173,21 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if len(arguments) != 2:
             raise InputError("give the folder with the trip data and the folder to write to")
-        sys.stdout.write(summary(run(arguments[0], arguments[1])))
+        with listening(_show if sys.stderr.isatty() else _ignore):
+            errors = run(arguments[0], arguments[1])
+        sys.stdout.write(summary(errors))
     except SfumatoError as error:
         sys.stderr.write(f"sfumato: {error}\n")
         return error.exit_code
     return 0
+
+
+def _show(share: float, note: str) -> None:
+    sys.stderr.write(f"\r{100 * share:3.0f} %  {note:<40}")
+
+
+def _ignore(share: float, note: str) -> None:
+    del share, note
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sfumato.local.randomized_response import GeneralizedResponse, WarnerResponse
     from sfumato.local.rappor import Rappor
     from sfumato.local.report import Report, Reports
-    from sfumato.local.structure import Survey
     from sfumato.local.subset import SubsetSelection
+    from sfumato.local.survey import Survey
     from sfumato.local.tally import Tally
     from sfumato.local.unary import OptimizedUnary, SymmetricUnary
     from sfumato.local.wire import aggregate_file, read_header, write_reports
@@ -50,7 +50,7 @@ _HOMES = {
     "Report": "report",
     "Reports": "report",
     "SubsetSelection": "subset",
-    "Survey": "structure",
+    "Survey": "survey",
     "SymmetricUnary": "unary",
     "Tally": "tally",
     "View": "crossing",

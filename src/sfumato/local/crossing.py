@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InputError, ParameterError, suggestion
-from sfumato.local.arrays import Codes, Reals
+
+if TYPE_CHECKING:
+    from sfumato.local.arrays import Codes, Reals
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Axis:
     """One attribute with its public values and, at will, public groups of them (hours by period of the day).
 
     >>> hour = Axis("hour", ("7", "8", "17"), {"period": ("morning", "morning", "evening")})
-    >>> hour.labels("period"), hour.positions("period").tolist()
+    >>> hour.labels("period"), hour.positions("period")
     (('evening', 'morning'), [1, 1, 0])
     """
 
@@ -39,12 +40,14 @@ class Axis:
         """The labels at a level: the values themselves under the axis's own name, else the group's labels, sorted."""
         return self.values if level == self.name else tuple(sorted(set(self.groups[level])))
 
-    def positions(self, level: str) -> Codes:
+    def positions(self, level: str) -> list[int]:
         """For each value, the position of its label at a level."""
-        if level == self.name:
-            return np.arange(len(self.values))
         place = {label: position for position, label in enumerate(self.labels(level))}
-        return np.array([place[label] for label in self.groups[level]], dtype=np.int64)
+        return [place[label] for label in self.shown(level)]
+
+    def shown(self, level: str) -> tuple[str, ...]:
+        """For each value, its label at a level."""
+        return self.values if level == self.name else self.groups[level]
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Crossing:
     >>> crossing = Crossing([Axis("sex", ("f", "m")), Axis("hour", ("8", "17"))])
     >>> crossing.domain(View(("sex", "hour"), 1.0))
     ('f | 8', 'f | 17', 'm | 8', 'm | 17')
+    >>> import numpy as np
     >>> crossing.project(np.ones((2, 2)), View(("hour",), 1.0)).tolist()
     [2.0, 2.0]
     """
@@ -77,7 +81,10 @@ class Crossing:
     def __init__(self, axes: Sequence[Axis]) -> None:
         self.axes = tuple(axes)
         self.shape = tuple(len(axis.values) for axis in axes)
-        self._home = {level: number for number, axis in enumerate(axes) for level in (axis.name, *axis.groups)}
+        levels = [(level, number) for number, axis in enumerate(axes) for level in (axis.name, *axis.groups)]
+        self._home = dict(levels)
+        if len(self._home) < len(levels):
+            raise ParameterError("two axes or groups have the same name; give each its own")
 
     def domain(self, view: View) -> tuple[str, ...]:
         """The labels of a view's cells, the last level turning fastest."""
@@ -87,21 +94,25 @@ class Crossing:
             labels = [f"{left} | {right}" if left else right for left in labels for right in axis.labels(level)]
         return tuple(labels)
 
-    def cell(self, record: Sequence[str]) -> tuple[int, ...]:
-        """The place of a record, one value for each axis, in a table over the crossing."""
+    def shown(self, record: Sequence[str], view: View) -> str:
+        """What a view shows of a record, which has one value for each axis."""
         if len(record) != len(self.axes):
             raise InputError(f"a record has a value for each of {len(self.axes)} axes; found {len(record)}")
         for axis, value in zip(self.axes, record, strict=True):
             if value not in axis.values:
                 raise InputError(f"{value!r} is no value of axis '{axis.name}'{suggestion(value, axis.values)}")
-        return tuple(axis.values.index(value) for axis, value in zip(self.axes, record, strict=True))
+        homes = [(level, self._axis_of(level)) for level in view.levels]
+        axes = [(self.axes[home], record[home], level) for level, home in homes]
+        return " | ".join(axis.shown(level)[axis.values.index(value)] for axis, value, level in axes)
 
     def cells(self, view: View) -> Codes:
         """For each cell of the crossing, the number of the view's cell it lies in."""
+        import numpy as np
+
         number = np.zeros(self.shape, dtype=np.int64)
         for level in view.levels:
             place = self._axis_of(level)
-            positions = self.axes[place].positions(level)
+            positions = np.array(self.axes[place].positions(level))
             along = [1] * len(self.shape)
             along[place] = -1
             number = number * len(self.axes[place].labels(level)) + positions.reshape(along)
@@ -109,6 +120,8 @@ class Crossing:
 
     def project(self, table: Reals, view: View) -> Reals:
         """Return the counts of a view's cells in a table over the crossing."""
+        import numpy as np
+
         totals: Reals = np.bincount(self.cells(view).ravel(), table.ravel(), len(self.domain(view))).astype(float)
         return totals
 
