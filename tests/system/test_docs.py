@@ -29,6 +29,7 @@ PAGES = (
 CODE = (
     *PAGES,
     "docs/algorithms/anatomy.md",
+    "docs/algorithms/local-frequencies.md",
     "docs/algorithms/local-means.md",
     "docs/algorithms/rappor.md",
 )

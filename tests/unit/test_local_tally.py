@@ -59,6 +59,8 @@ def test_many_single_reports_are_counted_in_batches(monkeypatch: pytest.MonkeyPa
         ({"counts": [9, 9, 9]}, "counts 9 reports of 6 users"),
         ({"counts": [-1, 0, 0]}, "not a tally"),
         ({"users": "six"}, "not a tally"),
+        ({"users": 2**64 - 1, "counts": [2**63, 0, 0]}, "not a tally"),
+        ({"rejected": {"malformed": -1}}, "not a tally"),
         ({"extra": 1}, "not a tally"),
     ],
 )

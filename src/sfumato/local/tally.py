@@ -28,6 +28,7 @@ from sfumato.local.report import (
 from sfumato.staging import Staging
 
 FORMAT = "sfumato-local-tally"
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # what every reader of JSON keeps exactly
 
 
 class TallyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,9 +40,9 @@ class TallyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     format: str
     header: dict[str, Any]
-    users: Annotated[int, msgspec.Meta(ge=0)]
-    rejected: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
-    counts: list[Annotated[int, msgspec.Meta(ge=0)]]
+    users: Number
+    rejected: dict[str, Number]
+    counts: list[Number]
 
 
 @dataclass(eq=False)
