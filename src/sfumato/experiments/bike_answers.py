@@ -1,7 +1,7 @@
 """Central and local answers to one question of source 002: how many women start at each station in each hour.
 
 Local answers are of three designs: only women report, as in the source (which tells that they are women); all riders
-report one cell, with "not a woman" as a value of its own; all riders report one view (`sfumato.local.structure`).
+report one cell, with "not a woman" as a value of its own; all riders report one view (`sfumato.local.survey`).
 """
 
 from __future__ import annotations
