@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import sfumato as sf
-from sfumato.report import Chapter, answers_chapter, collect, findings_chapter, table_chapter
+from sfumato.report import Chapter, answers_chapter, collect, findings_chapter, local_chapter, table_chapter
 
 FOLDER = Path(__file__).parent
 HALF = 1500
+DISEASES = ["asthma", "bronchitis", "cancer", "diabetes", "flu", "gastritis", "heart disease", "hypertension"]
 
 
 def table_door(out: Path) -> Chapter:
@@ -80,12 +81,27 @@ def query_door(out: Path) -> Chapter:
     return answers_chapter("Questions about hospital visits", answers, session.ledger)
 
 
+def local_door(out: Path) -> Chapter:
+    """Let every patient's own device report a disease that nobody may learn, and count the crowd."""
+    diseases = sf.read(FOLDER / "patients.csv").frame["disease"].to_list()
+    protocol = sf.local.choose(domain=DISEASES, epsilon=2, users=len(diseases))
+    reports = [protocol.perturb(protocol.encode(disease)) for disease in diseases]
+    estimate = protocol.estimate(protocol.aggregate(reports), consistent=True)
+    estimate.release().save(out / "diseases.csv")
+    first = max(range(len(DISEASES)), key=lambda place: estimate.counts[place])
+    count, truth = estimate.counts[first], diseases.count(DISEASES[first])
+    print(
+        f"local:  {len(reports)} reports by {protocol.name}: {DISEASES[first]} about {count:.0f} times (truth {truth})"
+    )
+    return local_chapter(estimate, heading="Diseases, reported by devices that trust nobody")
+
+
 def main() -> None:
     """Empty the output folder and fill it again."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    chapters = [table_door(out), second_release(out), centroids(out), query_door(out)]
+    chapters = [table_door(out), second_release(out), centroids(out), query_door(out), local_door(out)]
     (out / "report.html").write_text(collect("Hospital visits 2025", chapters), encoding="utf-8")
     print(f"report: open {out / 'report.html'} in a browser (the steward's: do not publish)")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
-    from sfumato import audit, dp, evaluate, models, random, report, samples, tabular
+    from sfumato import audit, dp, evaluate, local, models, random, report, samples, tabular
     from sfumato.attribute import Attribute
     from sfumato.card import Card, Guarantee
     from sfumato.dp import (
@@ -112,7 +112,7 @@ _HOMES = {
     "Univariate": "sfumato.tabular",
     "republish": "sfumato.tabular",
 }
-_MODULES = ("audit", "dp", "evaluate", "models", "random", "report", "samples", "sensitivity", "tabular")
+_MODULES = ("audit", "dp", "evaluate", "local", "models", "random", "report", "samples", "sensitivity", "tabular")
 
 _INSIDE = {"sensitivity": "sfumato.dp.sensitivity"}
 
@@ -158,6 +158,7 @@ __all__ = [
     "dp",
     "evaluate",
     "histogram",
+    "local",
     "max",
     "mean",
     "median",

@@ -19,9 +19,26 @@ import sfumato as sf
 from sfumato.hierarchy_file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/guides/table.md", "docs/guides/hierarchies.md", "docs/guides/series.md")
-CODE = (*PAGES, "docs/algorithms/anatomy.md")
-LAST = {"docs/guides/series.md": "summer-m.csv.card.json"}
+PAGES = (
+    "README.md",
+    "docs/guides/table.md",
+    "docs/guides/hierarchies.md",
+    "docs/guides/series.md",
+    "docs/guides/queries.md",
+    "docs/guides/local.md",
+)
+CODE = (
+    *PAGES,
+    "docs/algorithms/anatomy.md",
+    "docs/algorithms/local-frequencies.md",
+    "docs/algorithms/local-means.md",
+    "docs/algorithms/rappor.md",
+)
+LAST = {
+    "docs/guides/series.md": "summer-m.csv.card.json",
+    "docs/guides/queries.md": "cost.csv.card.json",
+    "docs/guides/local.md": "counts.csv.card.json",
+}
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
 from sfumato.cli.check import check
+from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
 from sfumato.cli.propose import schema, suggest
 from sfumato.cli.query import create, new_version, plan, query, show
@@ -44,6 +45,11 @@ budgets.command(new_version)
 app.command(budgets)
 app.command(query)
 app.command(plan)
+devices = App(name="local", help="Count what devices report that trust nobody.", help_format="plaintext")
+devices.command(perturb)
+devices.command(estimate)
+devices.command(mean)
+app.command(devices)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from sfumato.report.answers import answer_picture, answers_chapter
 from sfumato.report.findings import findings_chapter
+from sfumato.report.local import local_chapter, local_report
 from sfumato.report.page import Chapter, Section, collect
 from sfumato.report.table import table_chapter, table_report
 
@@ -12,6 +13,8 @@ __all__ = [
     "answers_chapter",
     "collect",
     "findings_chapter",
+    "local_chapter",
+    "local_report",
     "table_chapter",
     "table_report",
 ]

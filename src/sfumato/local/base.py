@@ -1,0 +1,214 @@
+"""A local protocol: encode and perturb on the device, aggregate and estimate at the collector; tallies add up.
+
+All protocols here are *pure* in the sense of Wang, Blocki, Li & Jha (2017), "Locally Differentially Private Protocols
+for Frequency Estimation": a report supports the own value with one probability and every other value with another,
+so one estimator and one variance serve them all. Nothing in this module loads numpy before a collector needs it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.errors import InputError, suggestion
+from sfumato.local.chances import log_above
+from sfumato.local.domain import DomainRule, Sentence, Value, as_domain, fingerprint
+from sfumato.local.report import Report, Reports
+from sfumato.parameters import Real, Validated
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from sfumato.card import Card
+    from sfumato.local.arrays import Codes, Integers, Mask, Payload
+    from sfumato.local.estimate import Estimate
+    from sfumato.local.tally import Tally
+    from sfumato.random import Source
+
+EPSILON = Real(1e-6, 40)  # where thresholds out of 2^64 still resolve the chances
+CHUNK_BYTES = 2**20
+CHUNK_REPORTS = 2**16
+
+
+@dataclass(frozen=True)
+class LocalProtocol(Validated, ABC):
+    """What devices and collector agree on: a domain, an ε, and how a value becomes a report.
+
+    >>> from sfumato.local import OptimizedUnary
+    >>> protocol = OptimizedUnary(["north", "south", "east"], epsilon=2)
+    >>> report = protocol.perturb(protocol.encode("south"))
+    >>> protocol.aggregate([report]).users
+    1
+    """
+
+    domain: Sequence[Value] = field(repr=False)
+    epsilon: float
+    reason: str = field(default="", compare=False, repr=False, kw_only=True)
+
+    name: ClassVar[str]
+    seed_bytes: ClassVar[int] = 0  # how much of a payload is drawn without a look at the value
+    RULES: ClassVar = {"domain": DomainRule(), "epsilon": EPSILON, "reason": Sentence()}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "domain", as_domain(self.domain))
+        super().__post_init__()
+
+    # What is agreed.
+
+    @property
+    @abstractmethod
+    def chances(self) -> dict[str, int]:
+        """The thresholds out of 2^64 and the whole numbers that fix the law of a report."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of one report under two values, exactly."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[Fraction, Fraction]:
+        """The probabilities that a report supports the own value, and that it supports any one other."""
+
+    @property
+    @abstractmethod
+    def report_bytes(self) -> int:
+        """The bytes of one report's payload."""
+
+    @property
+    def cells(self) -> int:
+        """The number of counters of a tally."""
+        return len(self.domain)
+
+    @property
+    def spent(self) -> float:
+        """The ε that the chances really give, rounded up; never above the one asked for."""
+        return log_above(self.ratio)
+
+    @cached_property
+    def domain_hash(self) -> str:
+        """The fingerprint of the domain."""
+        return fingerprint(self.domain)
+
+    @cached_property
+    def design_hash(self) -> str:
+        """The fingerprint of the protocol and its chances, without the domain."""
+        return fingerprint({"protocol": self.name, "chances": self.chances})
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters besides the domain, as they stand in a file's header."""
+        return {
+            entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name not in {"domain", "reason"}
+        }
+
+    def promises(self) -> dict[str, float]:
+        """The parameters of the promise, as they stand on a card."""
+        return {"epsilon": self.spent, "epsilon_asked": self.epsilon}
+
+    def variance(self, users: float, count: float = 0.0) -> float:
+        """The variance of the estimated count of a value that `count` of `users` have."""
+        own, other = self.support
+        empty, full = other * (1 - other), own * (1 - own)
+        return (users * float(empty) + count * float(full - empty)) / float(own - other) ** 2
+
+    # On the device.
+
+    def encode(self, value: Value) -> int:
+        """The place of a value in the domain; a value outside it is refused."""
+        code = self._codes.get(value)
+        if code is None or isinstance(value, bool):
+            hint = suggestion(str(value), map(str, self.domain))
+            raise InputError(f"value {value!r} is not in the domain of {len(self.domain)} values{hint}")
+        return code
+
+    def perturb(self, code: int) -> Report:
+        """A fresh report of the value at a place of the domain, drawn from the operating system's generator."""
+        return Report(self.name, self.design_hash, self.domain_hash, self._payload(code))
+
+    @cached_property
+    def _codes(self) -> dict[Value, int]:
+        return {value: code for code, value in enumerate(self.domain)}
+
+    @abstractmethod
+    def _payload(self, code: int) -> bytes:
+        """The payload of one fresh report, in pure Python."""
+
+    @abstractmethod
+    def probability(self, payload: bytes, code: int) -> Fraction:
+        """The exact probability of a payload under a value (of its random part, given the seed it carries)."""
+
+    # At the collector, or for many users at once.
+
+    def encode_many(self, values: Iterable[Value]) -> Codes:
+        """The places of many values in the domain; the first one outside it is refused with its row."""
+        import numpy as np
+
+        plain: list[Value] = values.tolist() if hasattr(values, "tolist") else list(values)
+        codes = np.fromiter((self._codes.get(value, -1) for value in plain), dtype=np.int64, count=len(plain))
+        outside = np.flatnonzero(codes < 0)
+        if outside.size:
+            row = int(outside[0])
+            hint = suggestion(str(plain[row]), map(str, self.domain))
+            raise InputError(f"row {row + 1}: value {plain[row]!r} is not in the domain{hint}")
+        return codes
+
+    def report_many(self, codes: npt.ArrayLike, source: Source | None = None) -> Iterator[Reports]:
+        """Fresh reports of many users, a chunk at a time, each drawn by itself; `source=None` is the secure one."""
+        import numpy as np
+
+        from sfumato.random import SecureSource
+
+        places = np.asarray(codes)
+        if places.ndim != 1 or not np.issubdtype(places.dtype, np.integer):
+            raise InputError("report_many takes an array of places in the domain; encode_many makes it from values")
+        if places.size and (places.min() < 0 or places.max() >= len(self.domain)):
+            raise InputError(f"report_many found a place outside the domain; places are 0 to {len(self.domain) - 1}")
+        origin = SecureSource() if source is None else source
+        step = max(1, min(CHUNK_REPORTS, CHUNK_BYTES // self.report_bytes))
+        chunks = (places[start : start + step].astype(np.int64) for start in range(0, places.size, step))
+        return (self.packed(self._payloads(chunk, origin)) for chunk in chunks)
+
+    def packed(self, payload: Payload) -> Reports:
+        """Rows of payload under this protocol's fingerprints."""
+        return Reports(self.name, self.design_hash, self.domain_hash, payload)
+
+    def aggregate(self, reports: Iterable[Reports | Report | str | bytes] | Reports) -> Tally:
+        """The tally of reports, packed, single or as lines of JSON; what does not belong is rejected and counted."""
+        from sfumato.local.tally import Tally
+
+        tally = Tally(self)
+        tally.add(reports)
+        return tally
+
+    def estimate(self, tally: Tally, *, consistent: bool | str = True) -> Estimate:
+        """The counts with variance and 95 % interval; consistent by Norm-Sub, by another named method, or raw."""
+        from sfumato.local.estimate import make_estimate
+
+        return make_estimate(self, tally, consistent=consistent)
+
+    def card(self, reports: int, *, seeded: bool = False) -> Card:
+        """The public card of a file of reports."""
+        from sfumato.local.card import report_card
+
+        return report_card(self, reports, seeded=seeded)
+
+    def supporting(self, counts: Integers, users: int) -> Integers:
+        """How many of `users` reports support each value of the domain, from the counters of a tally."""
+        del users
+        return counts
+
+    @abstractmethod
+    def _payloads(self, codes: Codes, source: Source) -> Payload:
+        """One fresh payload for each code, a row each."""
+
+    @abstractmethod
+    def well_formed(self, payload: Payload) -> Mask:
+        """Whether each row of payload is one that a device could have sent."""
+
+    @abstractmethod
+    def count(self, payload: Payload) -> Integers:
+        """The counters of well-formed rows of payload."""

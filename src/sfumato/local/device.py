@@ -1,0 +1,41 @@
+"""Randomness on the device: 64-bit words and small integers from the operating system, with no numpy.
+
+What a device needs to send a report is this module, the protocol's own, and the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+
+
+def words64(count: int) -> tuple[int, ...]:
+    """Return `count` uniform integers below 2^64.
+
+    >>> all(0 <= word < 2**64 for word in words64(3))
+    True
+    """
+    return struct.unpack(f"<{count}Q", os.urandom(8 * count))
+
+
+def below(bound: int) -> int:
+    """Return a uniform integer below `bound`, without bias.
+
+    >>> below(1)
+    0
+    """
+    return secrets.randbelow(bound)
+
+
+def subset(count: int, bound: int) -> set[int]:
+    """Return a uniform set of `count` integers below `bound` (Floyd's method: Bentley & Floyd 1987).
+
+    >>> subset(3, 3)
+    {0, 1, 2}
+    """
+    chosen: set[int] = set()
+    for top in range(bound - count, bound):
+        candidate = below(top + 1)
+        chosen.add(top if candidate in chosen else candidate)
+    return chosen

@@ -1,0 +1,85 @@
+"""The declared values a report may speak of: a public list, with a hash that every report carries.
+
+The domain is fixed before the first report, as Erlingsson, Pihur & Korolova (2014) need of a collector's candidates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Value = str | int
+
+LARGEST_DOMAIN = 2**24
+
+
+@dataclass(frozen=True)
+class DomainRule:
+    """Two or more different strings or integers; exactly `size` of them where that is set.
+
+    >>> DomainRule().accepts(("north", "south")), DomainRule().accepts(("north",))
+    (True, False)
+    """
+
+    size: int | None = None
+
+    @property
+    def wanted(self) -> str:
+        number = f"2 to {LARGEST_DOMAIN}" if self.size is None else str(self.size)
+        return f"a sequence of {number} different strings or integers"
+
+    def accepts(self, value: object) -> bool:
+        if not isinstance(value, tuple) or not 2 <= len(value) <= LARGEST_DOMAIN or self.size not in {None, len(value)}:
+            return False
+        return all(_is_value(entry) for entry in value) and len(set(value)) == len(value)
+
+    def refused(self) -> list[object]:
+        third: list[object] = [] if self.size is None else [("a", "b", "c")]
+        return [(), ("a",), ("a", "a"), ("a", 1.5), ("a", True), ("a", "\ud800"), "ab", None, *third]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Words for a reader.
+
+    >>> Sentence().accepts("the lowest variance"), Sentence().accepts(3)
+    (True, False)
+    """
+
+    wanted: str = "a text"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, str)
+
+    def refused(self) -> list[object]:
+        return [3, None]
+
+
+def as_domain(values: object) -> object:
+    """Return a sequence of values as the tuple it stands for, and anything else as it is.
+
+    >>> as_domain(["a", "b"]), as_domain("ab")
+    (('a', 'b'), 'ab')
+    """
+    for name in ("tolist", "to_list"):  # arrays and columns hold foreign scalars
+        if hasattr(values, name):
+            return tuple(getattr(values, name)())
+    return tuple(values) if isinstance(values, Sequence) and not isinstance(values, str) else values
+
+
+def fingerprint(content: object) -> str:
+    """Return sixteen hexadecimal digits that stand for a JSON value: the start of its SHA-256.
+
+    >>> fingerprint(["a", "b"]) == fingerprint(("a", "b")), len(fingerprint([]))
+    (True, 16)
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+
+
+def _is_value(entry: object) -> bool:
+    if isinstance(entry, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in entry)  # half a character has no UTF-8
+    return isinstance(entry, int) and not isinstance(entry, bool)

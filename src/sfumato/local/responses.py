@@ -1,0 +1,52 @@
+"""Randomised responses in bulk: one 64-bit word decides each, and integers are packed in 1, 2 or 4 bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.local.arrays import Codes, Integers, Payload
+from sfumato.local.packing import words64
+from sfumato.random import Source
+
+
+def respond_many(codes: Codes, own: int, other: int, source: Source) -> Codes:
+    """Return each code with chance `own`, or one of the others with chance `other` each, out of 2^64.
+
+    >>> from sfumato.random import SeededSource
+    >>> respond_many(np.array([2, 0]), 2**64 - 2, 1, SeededSource(1)).tolist()
+    [2, 0]
+    """
+    words = words64(len(codes), source)
+    lies = np.flatnonzero(words >= np.uint64(own))
+    answers = codes.copy()
+    places = ((words[lies] - np.uint64(own)) // np.uint64(other)).astype(np.int64)
+    answers[lies] = places + (places >= codes[lies])
+    return answers
+
+
+def as_bytes(integers: Codes, width: int) -> Payload:
+    """Return integers as rows of `width` little-endian bytes.
+
+    >>> as_bytes(np.array([1, 258]), 2).tolist()
+    [[1, 0], [2, 1]]
+    """
+    return integers.astype(f"<u{width}").view(np.uint8).reshape(-1, width)
+
+
+def as_integers(payload: Payload) -> npt.NDArray[np.unsignedinteger]:
+    """Return the integers in rows of little-endian bytes.
+
+    >>> as_integers(np.array([[1, 0], [2, 1]], dtype=np.uint8)).tolist()
+    [1, 258]
+    """
+    return np.ascontiguousarray(payload).view(f"<u{payload.shape[1]}").reshape(-1)
+
+
+def histogram(payload: Payload, size: int) -> Integers:
+    """Return how many rows hold each integer below `size`.
+
+    >>> histogram(np.array([[1], [1], [0]], dtype=np.uint8), 3).tolist()
+    [1, 2, 0]
+    """
+    return np.bincount(as_integers(payload), minlength=size).astype(np.int64, copy=False)

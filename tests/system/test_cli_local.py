@@ -1,0 +1,186 @@
+"""The local door at the command line: reports, counts and means, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sfumato.card import Card, json_schema
+from sfumato.cli.main import run
+
+STATIONS = ("Grove St", "Hamilton Park", "Newport", "Paulus Hook")
+COUNTS = (400, 300, 200, 100)
+PERTURB = ["local", "perturb", "in.csv", "--column", "station", "--epsilon", "4", "--domain", "stations.txt"]
+MEAN = ["local", "mean", "in.csv", "--column", "age", "--bounds", "16", "94", "--epsilon", "4"]
+
+
+def changed(arguments: list[str], option: str, *values: str) -> list[str]:
+    """The same arguments with other values of one option."""
+    place = arguments.index(option) + 1
+    return [*arguments[:place], *values, *arguments[place + len(values) :]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a thousand riders and the public list of stations."""
+    stations = np.random.default_rng(1).permutation(np.repeat(STATIONS, COUNTS))
+    frame = pl.DataFrame({"station": stations, "age": np.linspace(16, 94, 1000).astype(int)})
+    frame.write_csv(tmp_path / "in.csv")
+    (tmp_path / "stations.txt").write_text("\n".join(STATIONS) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {"in.csv", "stations.txt"}
+
+
+def counts(path: Path) -> dict[str, float]:
+    frame = pl.read_csv(path)
+    assert frame.columns == ["value", "count", "variance", "low", "high"]
+    return dict(frame.select("value", "count").iter_rows())
+
+
+@pytest.mark.parametrize("protocol", ["auto", "grr", "sue", "oue", "olh", "ss", "subset", "hr", "rappor"])
+@pytest.mark.parametrize("ending", ["bin", "jsonl"])
+def test_reports_become_counts(folder: Path, protocol: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    reports = f"reports.{ending}"
+    assert run([*PERTURB, "--protocol", protocol, "-o", reports]) == 0
+    assert "1000 reports by " in capsys.readouterr().out
+    assert run(["local", "estimate", reports, "-o", "counts.csv"]) == 0
+    assert names(folder) == {reports, f"{reports}.card.json", "counts.csv", "counts.csv.card.json"}
+    found = counts(folder / "counts.csv")
+    assert list(found) == list(STATIONS)
+    if protocol != "rappor":  # whose Bloom filters need more reports than these
+        assert sum(found.values()) == pytest.approx(1000)
+        assert abs(found["Grove St"] - 400) < 150
+    for file in (f"{reports}.card.json", "counts.csv.card.json"):
+        card = Card.from_json((folder / file).read_bytes())
+        assert card.door == "local"
+        assert 0 < card.guarantee.parameters["epsilon"] <= 4
+
+
+def test_two_answers_go_by_randomised_response(folder: Path) -> None:
+    (folder / "votes.csv").write_text("vote\n" + "yes\n" * 300 + "no\n" * 700)
+    (folder / "votes.txt").write_text("no\nyes\n")
+    arguments = ["local", "perturb", "votes.csv", "--column", "vote", "--epsilon", "3", "--domain", "votes.txt"]
+    assert run([*arguments, "--protocol", "rr", "-o", "votes.bin"]) == 0
+    assert run(["local", "estimate", "votes.bin", "-o", "votes-out.csv"]) == 0
+    assert abs(counts(folder / "votes-out.csv")["yes"] - 300) < 100
+
+
+def test_files_add_up_and_raw_counts_are_unbiased(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (1, 2):
+        assert run([*PERTURB, "--protocol", "oue", "-o", f"{number}.bin"]) == 0
+    assert run(["local", "estimate", "1.bin", "2.bin", "-o", "both.csv", "--raw", "--json"]) == 0
+    card: dict[str, Any] = json.loads(capsys.readouterr().out.partition("each\n")[2].partition("each\n")[2])
+    assert card["released"]["settings"]["reports"] == 2000
+    assert card["released"]["settings"]["consistency"] == "none"
+    assert sum(counts(folder / "both.csv").values()) == pytest.approx(2000, abs=400)
+
+
+def test_damaged_reports_are_counted_and_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*PERTURB, "--protocol", "oue", "-o", "reports.jsonl"]) == 0
+    lines = (folder / "reports.jsonl").read_text().splitlines(keepends=True)
+    (folder / "some.jsonl").write_text("".join([*lines[:501], "nonsense\n", lines[501].replace('"oue"', '"sue"')]))
+    assert run(["local", "estimate", "some.jsonl", "-o", "counts.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "4 counts from 500 reports by oue" in out
+    assert "2 reports were rejected" in out
+
+
+def test_a_steward_gets_a_page_and_standard_output_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*PERTURB, "-o", "reports.bin"]) == 0
+    assert run(["local", "estimate", "reports.bin", "-o", "counts.csv", "--report", "page.html"]) == 0
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "1,000 reports" in page
+    assert "Hamilton Park" in page
+    capsys.readouterr()
+    assert run(["local", "estimate", "reports.bin", "-o", "-", "--card", "card.json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith("4 counts from 1000 reports")
+
+
+@pytest.mark.parametrize("protocol", ["auto", "laplace", "duchi", "piecewise", "hybrid"])
+def test_a_mean_is_estimated(folder: Path, protocol: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*MEAN, "--protocol", protocol]) == 0
+    assert capsys.readouterr().out.startswith("mean of age: ")
+    assert run([*MEAN, "--protocol", protocol, "--json", "--card", "mean.json"]) == 0
+    out = capsys.readouterr().out
+    card = Card.from_json((folder / "mean.json").read_bytes())
+    assert json.loads(out) == json.loads(card.to_json())
+    assert abs(card.released.measures["mean"] - 55) < 10
+    assert card.released.measures["low"] <= card.released.measures["mean"] <= card.released.measures["high"]
+
+
+def test_cards_keep_to_their_published_schema(folder: Path) -> None:
+    import jsonschema
+
+    assert run([*PERTURB, "-o", "reports.bin"]) == 0
+    assert run(["local", "estimate", "reports.bin", "-o", "counts.csv"]) == 0
+    assert run([*MEAN, "--card", "mean.json"]) == 0
+    for file in ("reports.bin.card.json", "counts.csv.card.json", "mean.json"):
+        jsonschema.validate(json.loads((folder / file).read_text()), json_schema())
+
+
+REFUSED = {
+    "no such column": ([*changed(PERTURB, "--column", "sttion"), "-o", "r.bin"], "did you mean 'station'"),
+    "no domain": ([*changed(PERTURB, "--domain", "no.txt"), "-o", "r.bin"], "domain 'no.txt' cannot be read"),
+    "domain too small": ([*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin"], "has 3 values|not in the domain"),
+    "one value": ([*changed(PERTURB, "--domain", "one.txt"), "-o", "r.bin"], "has 1 values; give at least 2"),
+    "repeated value": (
+        [*changed(PERTURB, "--domain", "twice.txt"), "-o", "r.bin"],
+        "line 3: 'Newport' is there already, in line 1",
+    ),
+    "empty line": ([*changed(PERTURB, "--domain", "gap.txt"), "-o", "r.bin"], "line 2 is empty"),
+    "bad epsilon": ([*changed(PERTURB, "--epsilon", "0"), "-o", "r.bin"], "'epsilon' parameter"),
+    "two answers only": ([*PERTURB, "--protocol", "rr", "-o", "r.bin"], "a sequence of 2"),
+    "standard output": ([*PERTURB, "-o", "-"], "go to a file"),
+    "existing output": ([*PERTURB, "-o", "in.csv"], "exists"),
+    "no reports": (["local", "estimate", "-o", "c.csv"], "no report file"),
+    "not a report file": (["local", "estimate", "in.csv", "-o", "c.csv"], "does not begin with the header"),
+    "missing file": (["local", "estimate", "no.bin", "-o", "c.csv"], "cannot be read"),
+    "bounds in disorder": (changed(MEAN, "--bounds", "94", "16"), "must be the smaller one"),
+    "out of bounds": (changed(MEAN, "--bounds", "20", "94"), "values are outside the bounds 20 to 94"),
+    "not a number": (changed(MEAN, "--column", "station"), "1000 rows have no number, the first is row 1"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    folder: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "small.txt").write_text("Newport\nGrove St\nPaulus Hook\n")
+    (folder / "one.txt").write_text("Newport\n")
+    (folder / "twice.txt").write_text("Newport\nGrove St\nNewport\n")
+    (folder / "gap.txt").write_text("Newport\n\nGrove St\n")
+    before = names(folder)
+    arguments, words = REFUSED[case]
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert any(part in captured.err for part in words.split("|"))
+    assert names(folder) == before
+
+
+def test_rows_outside_the_domain_are_counted_not_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "small.txt").write_text("Grove St\nHamilton Park\nNewport\n")
+    assert run([*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin"]) == 2
+    assert "100 rows have a value that is not in the domain, the first is row" in capsys.readouterr().err
+
+
+def test_files_of_two_protocols_do_not_add_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*PERTURB, "--protocol", "oue", "-o", "a.bin"]) == 0
+    assert run([*PERTURB, "--protocol", "sue", "-o", "b.bin"]) == 0
+    capsys.readouterr()
+    assert run(["local", "estimate", "a.bin", "b.bin", "-o", "c.csv"]) == 2
+    assert "cannot join" in capsys.readouterr().err
+    assert run(["local", "estimate", "a.bin", "./a.bin", "-o", "c.csv"]) == 2
+    assert "named twice" in capsys.readouterr().err
+    assert "c.csv" not in names(folder)
