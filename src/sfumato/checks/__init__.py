@@ -3,5 +3,6 @@
 from sfumato.checks.anonymizers import anonymizer_checks
 from sfumato.checks.base import Check, ConformanceError
 from sfumato.checks.models import model_checks
+from sfumato.checks.publishers import publisher_checks
 
-__all__ = ["Check", "ConformanceError", "anonymizer_checks", "model_checks"]
+__all__ = ["Check", "ConformanceError", "anonymizer_checks", "model_checks", "publisher_checks"]
