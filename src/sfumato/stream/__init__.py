@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato.stream.base import Group, Published, Publisher
 
 if TYPE_CHECKING:
+    from sfumato.stream.doca import DOCA
     from sfumato.stream.laplace import NaiveLaplace
 
 _HOMES = {
@@ -20,7 +21,7 @@ _HOMES = {
     "auto": "sfumato.stream.choose",
 }
 
-__all__ = ["Group", "NaiveLaplace", "Published", "Publisher"]
+__all__ = ["DOCA", "Group", "NaiveLaplace", "Published", "Publisher"]
 
 
 def __getattr__(name: str) -> object:

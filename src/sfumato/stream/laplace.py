@@ -114,7 +114,8 @@ class NaiveLaplace(Publisher):
         if self.bounds is not None:
             values = np.clip(values, *self.bounds)
         places = np.arange(self._seq, self._seq + len(values))
-        released: Numbers = (np.rint(values / self._step) + self._noise(len(values))) * self._step
+        steps: Numbers = np.rint(values / self._step) + self._noise(len(values))
+        released: Numbers = steps * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
 
