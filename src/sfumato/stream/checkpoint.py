@@ -59,7 +59,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         sfumato.errors.InputError: checkpoint 'kept' belongs to another stream: epsilon was 1.0, found 2.0; give the \
 same options, or another folder
         """
-        for name in sorted({*self.question, *question}):
+        for name in dict.fromkeys([*question, *self.question]):
             before, now = self.question.get(name), question.get(name)
             if before != now:
                 raise InputError(

@@ -48,17 +48,21 @@ class Feed:
 
     def batches(self, offset: int = 0) -> Iterator[Batch]:
         """Yield the records behind `offset` (a pipe: all that come), and idle batches while nothing comes."""
-        while (first := self._raw.read()) is None:
-            yield Batch.idle()
+        first = b""
+        while len(first) < len(PARQUET) and (piece := self._raw.read()) != b"":
+            first += piece or b""
+            if piece is None:
+                yield Batch.idle()
         packed, table = first.startswith(GZIP), first.startswith(PARQUET)
         self._grows = not (packed or table)
         if (table and self.piped) or (self._follow and not self._grows):
             form = "Parquet" if table else "gzip"
-            raise InputError(f"{self._raw.name} is {form}, which cannot be read while it grows; give a finished file")
+            raise InputError(f"file '{self._raw.name}' is {form}, which cannot be read while it grows; give a finished file")
         if table:
             yield from self._table(offset)
         else:
             yield from self._text(self._unpacked(first, packed=packed), offset, packed=packed)
+        self.close()
 
     def _unpacked(self, first: bytes, *, packed: bool) -> Inlet:
         inlet = Begun(first, self._raw)
@@ -115,7 +119,7 @@ class Feed:
             if batch.count:
                 yield batch
             if len(rest) > LONGEST_RECORD:
-                raise InputError(f"{self._raw.name} has a record of more than 4 MiB; check its quotes and line breaks")
+                raise InputError(f"file '{self._raw.name}' has a record of more than 4 MiB; check its quotes and line breaks")
             piece = inlet.read()
             if piece is None:
                 yield Batch.idle()
@@ -128,7 +132,7 @@ class Feed:
 
     def _last(self, taken: int, wanted: int, batch: Batch) -> Batch:
         if taken < wanted:
-            raise InputError(f"{self._raw.name} ends inside a quoted cell; close the quote")
+            raise InputError(f"file '{self._raw.name}' ends inside a quoted cell; close the quote")
         return batch
 
 

@@ -20,7 +20,7 @@ NEWLINE = 10
 class CsvParser:
     r"""Reads records of one CSV file, whose header line says where the wanted columns are.
 
-    >>> parse = CsvParser(b"drive;hours\n", Columns(("hours",), ("drive",)), "file 'a.csv'")
+    >>> parse = CsvParser(b"drive;hours\n", Columns(("hours",), ("drive",)), "a.csv")
     >>> taken, batch = parse(b"a;5\nb;7,5\n")
     >>> taken, batch.numbers["hours"].tolist(), batch.texts["drive"], batch.written(1)
     (10, [5.0, nan], ['a', 'b'], 'b;7,5')
@@ -30,7 +30,7 @@ class CsvParser:
         delimiter, names = _header(header, name)
         for column in columns.names:
             if column not in names:
-                raise InputError(f"{name} has no column '{column}'{suggestion(column, names)}")
+                raise InputError(f"file '{name}' has no column '{column}'{suggestion(column, names)}")
         self._delimiter, self._alone, self._columns = ord(delimiter), len(names) == 1, columns
         self._places = np.array(sorted({names.index(column) for column in columns.names}), dtype=np.int64)
         self._rows = {column: int(np.searchsorted(self._places, names.index(column))) for column in columns.names}

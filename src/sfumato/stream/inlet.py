@@ -18,7 +18,7 @@ from typing import Protocol
 
 from sfumato.errors import InputError
 
-STDIN = Path("-")
+STDIN, STANDARD_INPUT = Path("-"), 0
 PIECE = 1 << 20
 PATIENCE = 0.2
 HEAD, TAIL = 1 << 16, 1 << 12
@@ -43,9 +43,11 @@ class Raw:
     """
 
     def __init__(self, path: Path, *, start: int = 0, follow: bool = False) -> None:
-        self.name = "standard input" if path == STDIN else f"file '{path}'"
+        self.name = "standard input" if path == STDIN else str(path)
         self._path, self._follow, self._place = path, follow, start
-        self._descriptor = 0 if path == STDIN else _opened(path)
+        self._descriptor = STANDARD_INPUT if path == STDIN else _opened(path)
+        self._ready = select.poll()
+        self._ready.register(self._descriptor, select.POLLIN)
         if start:
             os.lseek(self._descriptor, start, os.SEEK_SET)
         with suppress(ImportError, OSError, AttributeError):
@@ -54,24 +56,25 @@ class Raw:
             fcntl.fcntl(self._descriptor, fcntl.F_SETPIPE_SZ, PIECE)  # fewer, larger pieces; not every system can
 
     def read(self) -> bytes | None:
-        if not select.select([self._descriptor], [], [], PATIENCE)[0]:
+        if not self._ready.poll(1000 * PATIENCE):
             return None
         try:
             piece = os.read(self._descriptor, PIECE)
         except OSError as error:
-            raise InputError(f"{self.name} cannot be read: {error.strerror}") from error
+            raise InputError(f"file '{self.name}' cannot be read: {error.strerror}") from error
         self._place += len(piece)
         if piece or not self._follow:
             return piece
         if self._path.stat().st_size < self._place:
-            raise InputError(f"{self.name} was cut while it was followed; start again from what is in it now")
+            raise InputError(f"file '{self.name}' was cut while it was followed; start again from what is in it now")
         time.sleep(PATIENCE)
         return None
 
     def close(self) -> None:
         """Let the file go; standard input is not ours to close."""
-        if self._path != STDIN:
+        if self._path != STDIN and self._descriptor >= 0:
             os.close(self._descriptor)
+            self._descriptor = -1
 
 
 class Begun:
@@ -102,7 +105,7 @@ class Unzipped:
     >>> class Empty:
     ...     def read(self) -> bytes | None:
     ...         return b""
-    >>> Unzipped(Begun(gzip.compress(b"abc"), Empty()), "file 'a.gz'", skip=1).read()
+    >>> Unzipped(Begun(gzip.compress(b"abc"), Empty()), "a.gz", skip=1).read()
     b'bc'
     """
 
@@ -128,7 +131,7 @@ class Unzipped:
         try:
             content = self._member.decompress(piece, PIECE)
         except zlib.error as error:
-            raise InputError(f"{self._name} is a damaged gzip file: {error}") from error
+            raise InputError(f"file '{self._name}' is a damaged gzip file: {error}") from error
         self._waiting = self._member.unconsumed_tail
         if self._member.eof:
             self._waiting = self._member.unused_data.lstrip(b"\0")
@@ -137,7 +140,7 @@ class Unzipped:
 
     def _end(self) -> bytes:
         if self._begun:
-            raise InputError(f"{self._name} is a damaged gzip file: it ends in the middle")
+            raise InputError(f"file '{self._name}' is a damaged gzip file: it ends in the middle")
         return b""
 
 

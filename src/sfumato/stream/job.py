@@ -110,7 +110,7 @@ class Job:
         aside = None if self.on_bad.file is None else str(self.on_bad.file.resolve())
         asked = {"publisher": self.publisher.name, "columns": dict(self.bounds), "output": target}
         bad = {"on-bad": self.on_bad.action, "quarantine": aside}
-        return {**self.publisher.parameters(), **asked, **bad}
+        return {**asked, **self.publisher.parameters(), **bad}
 
     def _left_behind(self, progress: Progress) -> str:
         """Return what an error must add about records that were held when it came."""
