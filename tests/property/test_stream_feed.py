@@ -24,7 +24,9 @@ CELLS = st.one_of(
     st.integers(-(10**18), 10**18).map(str),
     st.floats(allow_nan=True).map(repr),
     st.decimals(allow_nan=False, allow_infinity=False, places=4).map(str),
-    st.sampled_from(["", " 7 ", "-", ".", "+.5", "5.", "1e3", "1_000", "0x10", "x", "12,5", 'say "hi"', "two\nlines", "é"]),
+    st.sampled_from(
+        ["", " 7 ", "-", ".", "+.5", "5.", "1e3", "1_000", "0x10", "x", "12,5", 'say "hi"', "two\nlines", "é"]
+    ),
 )
 ROWS = st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=30)
 Record = tuple[str, str | None]
@@ -50,8 +52,8 @@ def records(feed: Feed, offset: int = 0) -> list[tuple[float, str | None]]:
 
 
 def same(one: list[tuple[float, str | None]], other: list[tuple[float, str | None]]) -> bool:
-    numbers = [np.array([value for value, _ in side]) for side in (one, other)]
-    return np.array_equal(*numbers, equal_nan=True) and [text for _, text in one] == [text for _, text in other]
+    first, second = (np.array([value for value, _ in side]) for side in (one, other))
+    return np.array_equal(first, second, equal_nan=True) and [text for _, text in one] == [text for _, text in other]
 
 
 def written(rows: list[tuple[str, str, str]], end: str) -> str:
@@ -61,7 +63,9 @@ def written(rows: list[tuple[str, str, str]], end: str) -> str:
     return out.getvalue()
 
 
-@given(rows=ROWS, end=st.sampled_from(["\n", "\r\n"]), piece=st.integers(1, 60), packed=st.booleans(), cut=st.booleans())
+@given(
+    rows=ROWS, end=st.sampled_from(["\n", "\r\n"]), piece=st.integers(1, 60), packed=st.booleans(), cut=st.booleans()
+)
 def test_csv_is_read_as_the_standard_library_reads_it(
     folder: Path,
     rows: list[tuple[str, str, str]],
@@ -111,7 +115,9 @@ def test_a_number_in_a_cell_is_what_python_reads(folder: Path, cell: str) -> Non
 
 def test_parquet_goes_on_from_any_record(tmp_path: Path) -> None:
     path = tmp_path / "in.parquet"
-    pl.DataFrame({"a": [0] * 5, "b": [1.5, None, math.inf, -2.0, 3.0], "c": ["x", None, "y", "z", "w"]}).write_parquet(path)
+    pl.DataFrame({"a": [0] * 5, "b": [1.5, None, math.inf, -2.0, 3.0], "c": ["x", None, "y", "z", "w"]}).write_parquet(
+        path
+    )
     whole = records(Feed(path, Columns(("b",), ("c",))))
     assert same(whole, [(1.5, "x"), (math.nan, None), (math.nan, "y"), (-2.0, "z"), (3.0, "w")])
     for offset in range(6):

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.stream import NaiveLaplace, Publisher
-from sfumato.stream.bad import OnBad
+from sfumato.stream.bad import NumberScreen, OnBad
 from sfumato.stream.doca import DOCA
 from sfumato.stream.job import Job
 from sfumato.stream.rank import RankWindows
@@ -56,8 +56,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def job(folder: Path, name: str, source: str = "in.csv", target: str = "out.csv") -> Job:
     aside = OnBad("quarantine", folder / "bad.jsonl") if name == "doca" else OnBad()
-    publisher, bounds = PUBLISHERS[name](), {"hours": None if name == "doca" else (0.0, 100.0)}
-    return Job(folder / source, folder / target, publisher, bounds, aside, folder / "kept", pace=Pace(3, 1000.0))
+    screen = NumberScreen({"hours": None if name == "doca" else (0.0, 100.0)}, aside)
+    return Job(folder / source, folder / target, PUBLISHERS[name](), screen, folder / "kept", pace=Pace(3, 1000.0))
 
 
 def rows(file: Path) -> dict[int, tuple[str, ...]]:
@@ -167,9 +167,13 @@ def test_every_format_goes_on(tmp_path: Path, target: str) -> None:
     stops = iter([False, False, True])
     assert not job(tmp_path, "rank", target=target).run(Hooks(stop=lambda: next(stops))).complete
     assert job(tmp_path, "rank", target=target).run().complete
-    readers = {"parquet": pl.read_parquet, "jsonl": pl.read_ndjson, "gz": pl.read_csv}
-    reader = readers.get(target.rpartition(".")[2], lambda file: pl.read_csv(file, separator="\t"))
-    frame = reader(tmp_path / target)
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        "parquet": pl.read_parquet,
+        "jsonl": pl.read_ndjson,
+        "gz": pl.read_csv,
+        "tsv": lambda file: pl.read_csv(file, separator="\t"),
+    }
+    frame = readers[target.rpartition(".")[2]](tmp_path / target)
     assert frame.columns == ["hours", "group", "size", "seq"]
     assert frame["seq"].to_list() == list(range(40))
     assert {file.name for file in tmp_path.iterdir()} == {"in.csv", "kept", target, f"{target}.card.json"}

@@ -43,7 +43,7 @@ def stream(
     Args:
         feed: File to read: CSV (also .gz), JSON lines or Parquet; - is standard input.
         output: File to write; its ending chooses the format; - is standard output.
-        column: Column to publish; several, separated by commas, where the publisher takes them.
+        column: Column to publish.
         on_bad: What becomes of bad records: clamp (numbers to the bounds, the rest to their middle), default (all to
             the middle of the bounds), or quarantine:FILE where no differential privacy is promised.
         checkpoint: Folder from which a killed run goes on with the same noise and no record lost; keep it secret.
@@ -55,8 +55,8 @@ def stream(
     from sfumato.stream.job import Job
 
     refuse_mixed_output(output, card, json=False)
-    publisher, bounds = options.build(names(column))
-    job = Job(feed, output, publisher, bounds, OnBad.read(on_bad), checkpoint, card, follow)
+    publisher, screen = options.build(names(column), OnBad.read(on_bad))
+    job = Job(feed, output, publisher, screen, checkpoint, card, follow)
     with _hooks(job, ledger) as hooks:
         outcome = job.run(hooks)
     return _said(job, outcome)
@@ -75,7 +75,7 @@ def _hooks(job: Job, ledger: Path | None) -> Iterator[Hooks]:
 
     def begin(identity: str) -> None:
         if ledger is not None:
-            debit(ledger, promise, ", ".join(job.bounds), identity)
+            debit(ledger, promise, ", ".join(job.screen.released), identity)
 
     def say(sentence: str) -> None:
         if job.checkpoint is not None:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InputError, ParameterError
 from sfumato.parameters import OneOf, Validated
-from sfumato.stream.batch import Batch, Numbers
+from sfumato.stream.batch import Batch, Columns, Numbers
 
 Bounds = tuple[float, float] | None
 Places = npt.NDArray[np.bool_]
@@ -53,34 +53,66 @@ class OnBad(Validated):
 
 @dataclass(frozen=True, eq=False)
 class Screened:
-    """Records that a publisher can take, which of the batch they are, and those put aside, as lines of JSON."""
+    """Records that a publisher can take, which of the batch they are, and those put aside, as lines of JSON.
+
+    >>> Screened(np.array([5.0])).aside
+    b''
+    """
 
     values: Numbers
-    kept: Places | None
+    kept: Places | None = None
     aside: bytes = b""
 
 
+class Screen(Protocol):
+    """What stands between a feed and a publisher: the columns to read, those released, and what becomes of bad records.
+
+    >>> screen: Screen = NumberScreen({"hours": (0.0, 10.0)})
+    >>> screen.released
+    ('hours',)
+    """
+
+    @property
+    def on_bad(self) -> OnBad: ...
+    @property
+    def wanted(self) -> Columns: ...
+    @property
+    def released(self) -> tuple[str, ...]: ...
+    def __call__(self, batch: Batch, first: int) -> Screened: ...
+
+
 @dataclass(frozen=True)
-class Screen:
+class NumberScreen:
     """Lets good records of some number columns through and does with bad ones what was asked for.
 
     The public default of a column is the middle of its bounds.
 
-    >>> screen = Screen({"hours": (0.0, 10.0)})
     >>> batch = Batch(3, {"hours": np.array([4.0, np.nan, 12.0])})
-    >>> screen(batch, 0).values.tolist(), Screen({"hours": (0.0, 10.0)}, OnBad("default"))(batch, 0).values.tolist()
-    ([4.0, 5.0, 10.0], [4.0, 5.0, 5.0])
+    >>> NumberScreen({"hours": (0.0, 10.0)})(batch, 0).values.tolist()
+    [4.0, 5.0, 10.0]
+    >>> NumberScreen({"hours": (0.0, 10.0)}, OnBad("default"))(batch, 0).values.tolist()
+    [4.0, 5.0, 5.0]
     """
 
     bounds: Mapping[str, Bounds]
     on_bad: OnBad = OnBad()
+
+    @property
+    def wanted(self) -> Columns:
+        """The columns to read."""
+        return Columns(tuple(self.bounds))
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns that rows leave under."""
+        return tuple(self.bounds)
 
     def __call__(self, batch: Batch, first: int) -> Screened:
         """Return the records of a batch whose first one has the number `first`."""
         if self.on_bad.action == "quarantine":
             return self._put_aside(batch, first)
         columns = [self._mapped(batch, name, limits, first) for name, limits in self.bounds.items()]
-        return Screened(_together(columns), None)
+        return Screened(_together(columns))
 
     def _mapped(self, batch: Batch, name: str, limits: Bounds, first: int) -> Numbers:
         values = batch.numbers[name]
@@ -102,12 +134,8 @@ class Screen:
         for name, limits in self.bounds.items():
             values, (low, high) = batch.numbers[name], limits or (-math.inf, math.inf)
             kept &= (values >= low) & (values <= high)
-        aside = [
-            {"record": first + place, "reason": self._reason(batch, place), "line": batch.written(place)}
-            for place in np.flatnonzero(~kept).tolist()
-        ]
-        lines = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in aside)
-        return Screened(_together([batch.numbers[name][kept] for name in self.bounds]), kept, lines.encode())
+        lines = put_aside(batch, first, kept, self._reason)
+        return Screened(_together([batch.numbers[name][kept] for name in self.bounds]), kept, lines)
 
     def _reason(self, batch: Batch, place: int) -> str:
         values = {name: batch.numbers[name][place] for name in self.bounds}
@@ -118,6 +146,19 @@ class Screen:
             name for name, limits in self.bounds.items() if limits and not limits[0] <= values[name] <= limits[1]
         )
         return f"'{outside}' is out of bounds"
+
+
+def put_aside(batch: Batch, first: int, kept: Places, reason: Callable[[Batch, int], str]) -> bytes:
+    r"""Return the records that are not kept as lines of JSON: number, what is wrong, and the record as it came.
+
+    >>> put_aside(Batch(1, written=lambda place: "x,y"), 7, np.array([False]), lambda batch, place: "no number")
+    b'{"record": 7, "reason": "no number", "line": "x,y"}\n'
+    """
+    aside = [
+        {"record": first + place, "reason": reason(batch, place), "line": batch.written(place)}
+        for place in np.flatnonzero(~kept).tolist()
+    ]
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in aside).encode()
 
 
 def default_of(bounds: tuple[float, float]) -> float:

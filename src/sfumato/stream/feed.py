@@ -57,7 +57,9 @@ class Feed:
         self._grows = not (packed or table)
         if (table and self.piped) or (self._follow and not self._grows):
             form = "Parquet" if table else "gzip"
-            raise InputError(f"file '{self._raw.name}' is {form}, which cannot be read while it grows; give a finished file")
+            raise InputError(
+                f"file '{self._raw.name}' is {form}, which cannot be read while it grows; give a finished file"
+            )
         if table:
             yield from self._table(offset)
         else:
@@ -119,7 +121,9 @@ class Feed:
             if batch.count:
                 yield batch
             if len(rest) > LONGEST_RECORD:
-                raise InputError(f"file '{self._raw.name}' has a record of more than 4 MiB; check its quotes and line breaks")
+                raise InputError(
+                    f"file '{self._raw.name}' has a record of more than 4 MiB; check its quotes and line breaks"
+                )
             piece = inlet.read()
             if piece is None:
                 yield Batch.idle()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +17,8 @@ import msgspec
 
 from sfumato.card import Card
 from sfumato.errors import InputError, ParameterError
-from sfumato.stream.bad import Bounds, OnBad, Screen
+from sfumato.stream.bad import Screen
 from sfumato.stream.base import Publisher
-from sfumato.stream.batch import Columns
 from sfumato.stream.checkpoint import FILE, Store
 from sfumato.stream.feed import Feed
 from sfumato.stream.journal import Journal
@@ -43,14 +41,15 @@ class Outcome:
 class Job:
     r"""One stream: where it comes from, where it goes, through which publisher, and where its checkpoint lies.
 
-    `bounds` has the columns to publish, each with its public bounds or None.
+    The screen says which columns are read and released, and what becomes of bad records.
 
     >>> import tempfile
     >>> from sfumato.stream import NaiveLaplace
+    >>> from sfumato.stream.bad import NumberScreen
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "in.csv").write_text("hours\n1\n2\nx\n")
-    >>> job = Job(folder / "in.csv", folder / "out.csv", NaiveLaplace(bounds=(0, 10)), {"hours": (0, 10)})
-    >>> outcome = job.run()
+    >>> screen = NumberScreen({"hours": (0, 10)})
+    >>> outcome = Job(folder / "in.csv", folder / "out.csv", NaiveLaplace(bounds=(0, 10)), screen).run()
     >>> outcome.progress.rows, outcome.card.released.file, (folder / "out.csv.card.json").exists()
     (3, 'out.csv', True)
     """
@@ -58,8 +57,7 @@ class Job:
     source: Path
     target: Path
     publisher: Publisher
-    bounds: Mapping[str, Bounds]
-    on_bad: OnBad = field(default_factory=OnBad)
+    screen: Screen
     checkpoint: Path | None = None
     card: Path | None = None
     follow: bool = False
@@ -67,7 +65,7 @@ class Job:
 
     def __post_init__(self) -> None:
         promised = "epsilon" in self.promise.guarantee.parameters
-        if self.on_bad.file is not None and promised:
+        if self.screen.on_bad.file is not None and promised:
             raise ParameterError(
                 f"{self.publisher.name} maps bad records to a public value, since leaving one out would tell of it; "
                 "give --on-bad clamp or default"
@@ -76,7 +74,7 @@ class Job:
     @property
     def promise(self) -> Card:
         """The card before a row has left."""
-        return self.publisher.card(*self.bounds)
+        return self.publisher.card(*self.screen.released)
 
     @property
     def card_file(self) -> Path:
@@ -87,12 +85,10 @@ class Job:
         """Publish until the input ends or a hook says stop; what has left by then has its card."""
         self._refuse_card()
         with nullcontext() if self.checkpoint is None else Store.open(self.checkpoint) as store:
-            feed = Feed(self.source, Columns(tuple(self.bounds)), follow=self.follow)
-            sink = Sink(self.target, self.publisher, tuple(self.bounds))
-            journal = Journal(self.publisher, sink, store, self._question(), self.on_bad.file)
-            runner = Runner(
-                feed, Screen(self.bounds, self.on_bad), self.publisher, journal, self.pace, hooks or Hooks()
-            )
+            feed = Feed(self.source, self.screen.wanted, follow=self.follow)
+            sink = Sink(self.target, self.publisher, self.screen.released)
+            journal = Journal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
+            runner = Runner(feed, self.screen, self.publisher, journal, self.pace, hooks or Hooks())
             try:
                 complete = runner.run()
             except InputError as error:
@@ -106,11 +102,15 @@ class Job:
 
     def _question(self) -> dict[str, Any]:
         """Return what must be the same for a checkpoint to be gone on with."""
-        target = str(self.target) if self.target == STDOUT else str(self.target.resolve())
-        aside = None if self.on_bad.file is None else str(self.on_bad.file.resolve())
-        asked = {"publisher": self.publisher.name, "columns": dict(self.bounds), "output": target}
-        bad = {"on-bad": self.on_bad.action, "quarantine": aside}
-        return {**asked, **self.publisher.parameters(), **bad}
+        bad = self.screen.on_bad
+        return {
+            "publisher": self.publisher.name,
+            "columns": self.screen.wanted.names,
+            "output": str(self.target if self.target == STDOUT else self.target.resolve()),
+            **self.publisher.parameters(),
+            "on-bad": bad.action,
+            "quarantine": None if bad.file is None else str(bad.file.resolve()),
+        }
 
     def _left_behind(self, progress: Progress) -> str:
         """Return what an error must add about records that were held when it came."""

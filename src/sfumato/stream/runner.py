@@ -58,12 +58,12 @@ class Runner:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sfumato.stream import NaiveLaplace
-    >>> from sfumato.stream.batch import Columns
+    >>> from sfumato.stream.bad import NumberScreen
     >>> from sfumato.stream.sink import Sink
     >>> folder, publisher = Path(tempfile.mkdtemp()), NaiveLaplace(bounds=(0, 10))
     >>> _ = (folder / "in.csv").write_text("hours\n1\n2\n")
-    >>> feed, sink = Feed(folder / "in.csv", Columns(("hours",))), Sink(folder / "out.csv", publisher, ["hours"])
-    >>> runner = Runner(feed, Screen({"hours": (0, 10)}), publisher, Journal(publisher, sink))
+    >>> screen, sink = NumberScreen({"hours": (0, 10)}), Sink(folder / "out.csv", publisher, ["hours"])
+    >>> runner = Runner(Feed(folder / "in.csv", screen.wanted), screen, publisher, Journal(publisher, sink))
     >>> runner.run(), runner.progress
     (True, Progress(records=2, rows=2, groups=2, held=0))
     """
