@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato.stream.base import Group, Published, Publisher
 
 if TYPE_CHECKING:
+    from sfumato.stream.castle import CASTLE
     from sfumato.stream.doca import DOCA
     from sfumato.stream.laplace import NaiveLaplace
 
@@ -21,7 +22,7 @@ _HOMES = {
     "auto": "sfumato.stream.choose",
 }
 
-__all__ = ["DOCA", "Group", "NaiveLaplace", "Published", "Publisher"]
+__all__ = ["CASTLE", "DOCA", "Group", "NaiveLaplace", "Published", "Publisher"]
 
 
 def __getattr__(name: str) -> object:

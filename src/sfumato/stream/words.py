@@ -29,9 +29,9 @@ class WordRun:
         self.source = SecureSource() if source is None else source
         self.forget()
 
-    def more(self) -> None:
-        """Put fresh words behind those not read yet."""
-        self.words: Words = np.concatenate([self.words, self.source.words(ROUND)])
+    def more(self, least: int = ROUND) -> None:
+        """Put at least `least` fresh words behind those not read yet."""
+        self.words: Words = np.concatenate([self.words, self.source.words(max(ROUND, least))])
 
     def drop(self, count: int) -> None:
         """Take away the first words, which were read."""
