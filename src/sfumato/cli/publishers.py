@@ -82,7 +82,9 @@ class PublisherOptions:
 
     def build(self, columns: Sequence[str], on_bad: OnBad) -> tuple[Publisher, Screen]:
         """Return the publisher that was asked for, and what stands between it and the feed."""
-        given = {name: value for name, value in vars(self).items() if name != "publisher" and value}
+        unset = (None, False, ())
+        given = {name: value for name, value in vars(self).items() if not any(value is blank for blank in unset)}
+        del given["publisher"]
         for name in given:
             if name not in TAKES[self.publisher]:
                 takers = ", ".join(taker for taker, taken in TAKES.items() if name in taken)

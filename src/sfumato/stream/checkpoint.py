@@ -18,7 +18,6 @@ import msgspec
 
 from sfumato.errors import InputError
 from sfumato.stream.outlet import START, Place
-from sfumato.tabular.history import write_durably
 
 FILE, LOCK = "checkpoint", ".lock"
 
@@ -113,6 +112,8 @@ class Store:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; once this returns it survives a crash, before it the one before does."""
+        from sfumato.tabular.history import write_durably
+
         try:
             write_durably(self.folder / FILE, msgspec.msgpack.encode(checkpoint))
         except OSError as error:

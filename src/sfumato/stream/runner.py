@@ -45,9 +45,9 @@ class Hooks:
     False
     """
 
-    begin: Callable[[str], None] = _nothing
-    say: Callable[[str], None] = _nothing
-    listen: Callable[[Progress], None] = _nothing
+    begin: Callable[[str], object] = _nothing
+    say: Callable[[str], object] = _nothing
+    listen: Callable[[Progress], object] = _nothing
     stop: Callable[[], bool] = bool
 
 

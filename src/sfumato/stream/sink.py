@@ -11,6 +11,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from sfumato.errors import InputError
@@ -41,8 +42,8 @@ class Sink:
         self._packed = endings[-1:] == [".gz"]
         self.form = ENDINGS.get(next((ending for ending in reversed(endings) if ending != ".gz"), ""), CSV)
         self._file = self.path.with_name(self.path.name + ".part") if self.form == PARQUET else self.path
-        width = len(self._names) if len(self._names) > 1 else 0
-        self._nothing = self._frame(Published.empty(width, linked=publisher.linked))
+        empty = np.empty((0, len(self._names)) if len(self._names) > 1 else 0)
+        self._nothing = self._frame(publisher.push_many(empty))
         if self.form == PARQUET and self._packed:
             raise InputError(f"output '{path}': Parquet is compressed already; leave .gz out")
 
