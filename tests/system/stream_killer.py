@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,6 @@ from sfumato.stream.job import Job
 from sfumato.stream.linked import LinkedResponse
 from sfumato.stream.rank import RankWindows
 from sfumato.stream.runner import Hooks, Pace
-from sfumato.tabular import history as _  # loaded before the first fork, too
 
 BOUNDS = (0.0, 1000.0)
 RECORDS = 100_000
@@ -141,6 +141,7 @@ def main() -> None:
     (folder / "in.csv").write_text("hours\n" + "".join(f"{value}\n" for value in values))
     CsvParser(b"hours\n", Columns(("hours",)), "in.csv")(b"5\n")  # compiled code is loaded before the first fork
     made(name).push_many(np.zeros(1000))
+    import_module("sfumato.tabular.history")
     moment = random.Random(seed)  # noqa: S311  # when to kill is no secret
     kills = (kill_files if way == "file" else kill_pipes)(folder, name, moment)
     sys.stdout.write(json.dumps({"kills": kills}))

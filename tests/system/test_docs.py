@@ -19,9 +19,10 @@ import sfumato as sf
 from sfumato.hierarchy_file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/guides/table.md", "docs/guides/hierarchies.md", "docs/guides/series.md")
+GUIDES = ("table", "hierarchies", "series", "streams")
+PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
 CODE = (*PAGES, "docs/algorithms/anatomy.md")
-LAST = {"docs/guides/series.md": "summer-m.csv.card.json"}
+LAST = {"docs/guides/series.md": "summer-m.csv.card.json", "docs/guides/streams.md": "kept.csv.card.json"}
 
 
 def blocks(page: str, language: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -54,7 +54,7 @@ class PublisherOptions:
         k: Every published tuple is shared by at least k persons (castle).
         mu: How many published clusters the threshold looks back on and may be used again (castle).
         l: Every group has at least l values in each published sensitive column (castle).
-        quasi: Columns to generalise, separated by commas (castle); --column names the sensitive ones.
+        quasi: Columns to generalise, separated by commas (castle); --column names those that stay as they are.
         schema: TOML file with types, bounds, categories and hierarchies (castle).
         block: How many ranks share one noise (rank).
         bins: How many cells the value range has (adaptive, linked).
@@ -111,8 +111,11 @@ class PublisherOptions:
         file, quasi, person = given.pop("schema", None), given.pop("quasi", ()), given.pop("person", None)
         if file is None:
             raise ParameterError("castle needs --schema with the columns' types, bounds and categories")
-        roles = Schema.from_roles(quasi=names(quasi), sensitive=columns, person=person)
-        publisher = CASTLE(Schema.from_toml(file).updated(roles), **given)
+        declared, roles = Schema.from_toml(file), Schema.from_roles(quasi=names(quasi), sensitive=columns, person=person)
+        schema = declared.updated(roles)
+        if quasi or columns:  # then the others stay behind
+            schema = replace(schema, columns={name: schema.columns[name] for name in roles.columns})
+        publisher = CASTLE(schema, **given)
         return publisher, TupleScreen(publisher, on_bad)
 
 
