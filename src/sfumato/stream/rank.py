@@ -30,6 +30,36 @@ NOTES = (
 )
 
 
+class RankGrid:
+    """One attribute's public grid, and how its windows are released at a share 1/`parts` of ε.
+
+    >>> from sfumato.random import SeededSource
+    >>> grid = RankGrid((0, 10), 2, 1000.0)
+    >>> grid.release(np.array([[7.0, 1.0, 3.0, 9.0]]), WordRun(SeededSource(1))).round().tolist()
+    [[2.0, 4.0, 6.0, 8.0]]
+    """
+
+    def __init__(self, bounds: tuple[float, float], block: int, epsilon: float, parts: int = 1) -> None:
+        self.bounds, self.block = bounds, block
+        span = Fraction(bounds[1]) - Fraction(bounds[0])
+        self.step = step_for(span, STEPS)
+        self.steps = int(-(-span // Fraction(self.step)))
+        self.scale = noise_scale(self.steps * parts, epsilon)
+
+    def release(self, windows: Numbers, run: WordRun) -> Numbers:
+        """Return the rows of full windows, in rank order; the records are looked at in `block_sums` alone."""
+        from sfumato.stream.rank_kernel import block_sums, isotonic, spread
+
+        low, high = self.bounds
+        sums = block_sums(windows, low, self.step, self.steps, self.steps // 2, self.block)
+        noisy = sums + laplace_draws(run, sums.size, self.scale).reshape(sums.shape)
+        size = windows.shape[1]
+        sizes = np.minimum(self.block, size - self.block * np.arange(sums.shape[1])).astype(np.float64)
+        levels: Numbers = noisy / sizes * self.step + low
+        isotonic(levels, sizes)
+        return spread(np.clip(levels, low, high), self.block, size)
+
+
 @dataclass(eq=False)
 class RankWindows(Publisher):
     """Windows of `window` records within public `bounds`, cut by rank into blocks of `block` records.
@@ -61,10 +91,7 @@ class RankWindows(Publisher):
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
-        span = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
-        self._step = step_for(span, STEPS)
-        self._steps = int(-(-span // Fraction(self._step)))
-        self._scale = noise_scale(self._steps, self.epsilon)
+        self._grid = RankGrid(self.bounds, self.block, self.epsilon)
         self._run = WordRun(rng)
         self._windows = Tumbling(self.window)
 
@@ -89,17 +116,7 @@ class RankWindows(Publisher):
         return self._windows.published(self._release(rest[None]) if len(rest) else rest[None][:0])
 
     def _release(self, windows: Numbers) -> Numbers:
-        """Return the rows of full windows, in rank order."""
-        from sfumato.stream.rank_kernel import block_sums, isotonic, spread
-
-        low, high = self.bounds
-        sums = block_sums(windows, low, self._step, self._steps, self._steps // 2, self.block)
-        noisy = sums + laplace_draws(self._run, sums.size, self._scale).reshape(sums.shape)
-        size = windows.shape[1]
-        sizes = np.minimum(self.block, size - self.block * np.arange(sums.shape[1])).astype(np.float64)
-        levels: Numbers = noisy / sizes * self._step + low
-        isotonic(levels, sizes)
-        return spread(np.clip(levels, low, high), self.block, size)
+        return self._grid.release(windows, self._run)
 
     def state(self) -> bytes:
         self._run.forget()

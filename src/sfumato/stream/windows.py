@@ -6,6 +6,7 @@ Windows hold disjoint records, so what a window costs the whole stream costs (pa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from sfumato.stream.base import Integers, Numbers, Published
 class Tumbling:
     """The records that wait for their window, and the numbers of the rows and windows that have left.
 
+    `width` is the number of attributes of a record, 0 for plain numbers.
+
     >>> windows = Tumbling(2)
     >>> windows.one(1.0), windows.one(2.0).tolist()
     (None, [1.0, 2.0])
@@ -22,30 +25,31 @@ class Tumbling:
     ([[3.0, 4.0]], [5.0])
     """
 
-    def __init__(self, size: int, *, linked: bool = False) -> None:
+    def __init__(self, size: int, *, width: int = 0, linked: bool = False) -> None:
         self.size = size
-        self.nothing = Published.empty(linked=linked)
-        self.waiting: list[float] = []
+        self.nothing = Published.empty(width, linked=linked)
+        self.waiting: list[Any] = []
         self.seq = self.group = 0
+        self._shape = (width,) if width else ()
         self._linked = linked
 
-    def one(self, record: float) -> Numbers | None:
+    def one(self, record: Any) -> Numbers | None:
         """The full window that a record completes, or None."""
-        self.waiting.append(float(record))
+        self.waiting.append(tuple(map(float, record)) if self._shape else float(record))
         return self.rest() if len(self.waiting) == self.size else None
 
-    def many(self, batch: Numbers) -> Numbers:
-        """The full windows that the records of a batch complete, one in a row."""
-        values = np.asarray(batch, dtype=np.float64).reshape(-1)
+    def many(self, batch: Any) -> Numbers:
+        """The full windows that the records of a batch complete, one behind the other."""
+        values = np.asarray(batch, dtype=np.float64).reshape(-1, *self._shape)
         if self.waiting:
             values = np.concatenate([self.rest(), values])
-        full = len(values) // self.size * self.size
-        self.waiting = values[full:].tolist()
-        return np.ascontiguousarray(values[:full]).reshape(-1, self.size)
+        full = len(values) // self.size
+        self.waiting = values[full * self.size :].tolist()
+        return np.ascontiguousarray(values[: full * self.size]).reshape(full, self.size, *self._shape)
 
     def rest(self) -> Numbers:
         """The records that wait, which wait no longer."""
-        values = np.array(self.waiting, dtype=np.float64)
+        values = self.held()
         self.waiting = []
         return values
 
@@ -58,7 +62,7 @@ class Tumbling:
         seq = np.arange(self.seq, self.seq + len(group))
         self.seq += len(group)
         self.group += len(sizes)
-        values = windows.reshape(-1) if isinstance(windows, np.ndarray) else np.concatenate(windows)
+        values = np.concatenate(list(windows))
         return Published(values, group, np.repeat(sizes, sizes), seq, seq if self._linked else None)
 
     def plain(self) -> dict[str, int]:
@@ -67,7 +71,7 @@ class Tumbling:
 
     def held(self) -> Numbers:
         """The records that wait, as they stand in a state."""
-        return np.array(self.waiting, dtype=np.float64)
+        return np.array(self.waiting, dtype=np.float64).reshape(-1, *self._shape)
 
     def restore(self, waiting: Numbers, seq: int, group: int) -> None:
         """Go on with these."""
