@@ -93,7 +93,7 @@ class Model:
         rows = quantile_rows(cells, size)
         if size > 2 * TAIL:
             replace_tails(rows, means, variances, bins.edges.astype(np.float64), TAIL)
-        weight = size / self._window
+        weight = min(1.0, size / self._window)
         gains = (weight * max(1 / (self._seen[0] + extra), 1 / MEMORY) for extra in (1, 2))
         remember(self._raw, self._shape, run, noisy, bins.edges, cells, size, *gains)
         self._seen += 1

@@ -62,7 +62,8 @@ def top_rows(means: Numbers, variances: Numbers, edges: Numbers, count: int) -> 
         if over[count - 1] > SURE:
             expected += edges[place] - edges[0]
             break
-    return expected + edges[0]
+    expected += edges[0]
+    return expected
 
 
 @kernel

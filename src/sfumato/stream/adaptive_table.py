@@ -1,4 +1,4 @@
-"""What a noisy count says about a bin: likelihoods and posterior moments of Poisson counts under discrete Laplace noise.
+"""What a noisy count says about a bin: likelihoods and posterior moments of Poisson counts under known noise.
 
 The noise's law is public (Canonne, Kamath & Steinke 2020), so a noisy count can be read as exactly as it was written;
 a Poisson law convolved with a two-sided geometric one needs two passes.
@@ -34,7 +34,8 @@ class Tables(NamedTuple):
     def rows(self, rates: Numbers) -> Integers:
         """The rows nearest to some rates."""
         nearest = np.rint(STEPS * np.log2(np.maximum(rates, LEAST) / LEAST))
-        return np.clip(nearest, 0, self.zero - 1).astype(np.int64)
+        found: Integers = np.clip(nearest, 0, self.zero - 1).astype(np.int64)
+        return found
 
 
 def tables(scale: float, most: int) -> Tables:

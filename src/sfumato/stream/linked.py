@@ -39,7 +39,7 @@ NOTES = (
 
 @dataclass(eq=False)
 class LinkedResponse(Publisher):
-    """One row for each record: the posterior mean given one ε-private bit, a prior learnt from earlier bits, neighbours.
+    """One row for each record: its posterior mean given one ε-private bit, earlier bits and its neighbours'.
 
     `bins` is the number of cells of the prior over the public `bounds`; `window` records are decoded together, so that
     neighbours that are alike can say something about each other.
@@ -167,8 +167,7 @@ def truthful(epsilon: float) -> int:
 
     >>> truthful(1.0) / WHOLE
     0.7310585786300049
-    >>> spent = math.log(truthful(0.1) / (WHOLE - truthful(0.1)))
-    >>> spent <= 0.1
+    >>> (Decimal(truthful(0.1)) / (WHOLE - truthful(0.1))).ln() <= Decimal("0.1")
     True
     """
     with localcontext(prec=60):

@@ -18,9 +18,10 @@ UNIFORM = 1e-4  # the share of a uniform distribution that never goes, so that n
 class Prior:
     """Counts and sums of debiased answers at the `bins`−1 inner thresholds of a public range.
 
-    >>> prior = Prior(4, 0.75)
-    >>> prior.cells().round(6).tolist()
-    [0.25, 0.25, 0.25, 0.25]
+    >>> prior = Prior(2, 0.75)
+    >>> prior.learn(np.ones(1000, dtype=np.int64), np.repeat(np.array([0, 1], dtype=np.uint8), [300, 700]))
+    >>> prior.cells().round(2).tolist()
+    [0.09, 0.91]
     """
 
     def __init__(self, bins: int, truth: float) -> None:
@@ -42,7 +43,7 @@ class Prior:
 
     def debiased(self, reports: Bits) -> Numbers:
         """The reports as numbers whose mean is the true share of values above the threshold."""
-        signal: Numbers = (reports - (1 - self.truth)) / (2 * self.truth - 1)
+        signal: Numbers = (reports.astype(np.float64) - (1 - self.truth)) / (2 * self.truth - 1)
         return signal
 
     def survival(self) -> Numbers:

@@ -37,7 +37,8 @@ def shares(prior: Prior, middles: Numbers, seen: int) -> Numbers:
     variance = float(cells @ (middles - cells @ middles) ** 2)
     lesson = prior.noise * float(middles[1] - middles[0]) ** 2 / variance
     missing = allocate((told.max() - told) / variance, prior.answers, lesson * HORIZON * seen, HORIZON * seen)
-    return missing / missing.sum()
+    missing /= missing.sum()
+    return missing
 
 
 @kernel

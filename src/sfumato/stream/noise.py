@@ -19,7 +19,7 @@ from sfumato.stream.words import WordRun
 ROUNDED_TO = 2**20
 
 
-def noise_scale(sensitivity: int, epsilon: float) -> Fraction:
+def noise_scale(sensitivity: int, epsilon: float | Fraction) -> Fraction:
     """Return sensitivity/ε, exactly or a little more, in terms that the sampler takes.
 
     >>> noise_scale(2, 0.1), noise_scale(2, 1 / 3) >= 6
@@ -30,17 +30,19 @@ def noise_scale(sensitivity: int, epsilon: float) -> Fraction:
         return exact
     rounded = Fraction(math.ceil(exact * ROUNDED_TO), ROUNDED_TO)
     if max(rounded.numerator, rounded.denominator) > LARGEST_SCALE_TERM:
-        raise ParameterError(f"ε is {epsilon:g}, for which the noise is too large to be drawn exactly; give a larger ε")
+        raise ParameterError(
+            f"ε is {float(epsilon):g}, for which the noise is too large to be drawn exactly; give a larger ε"
+        )
     return rounded
 
 
-def exact_epsilon(epsilon: float) -> Fraction:
+def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     """Return ε as the decimal it is written as.
 
     >>> exact_epsilon(0.1)
     Fraction(1, 10)
     """
-    return Fraction(repr(float(epsilon)))
+    return epsilon if isinstance(epsilon, Fraction) else Fraction(repr(float(epsilon)))
 
 
 def laplace_draws(run: WordRun, count: int, scale: Fraction) -> Integers:

@@ -13,8 +13,8 @@ from sfumato.stream.card import make_card
 
 REPLACEMENT = "streams with the same arrivals that differ in the value of one record"
 EVENT = (
-    "The unit is one record (event level): a person with c records in the stream is promised c·ε only, as for a drive "
-    "that reports daily, 30·ε a month; cap the records of a person to promise more.",
+    "The unit is one record (event level): a person with c records is promised c·ε only.",
+    "A drive that reports daily has 30 records a month, so it is promised 30·ε; cap its records to promise more.",
     "How many records come, and when, is public: it decides where windows end and how many rows leave.",
     "Values are clamped to the public bounds; what is no number stands as a public default in its place.",
     "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",

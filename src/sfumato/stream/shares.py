@@ -21,7 +21,7 @@ class Shares:
 
     >>> shares = Shares(3, 2.0)
     >>> shares.learn(np.array([71, -2, 31]), 100).tolist()
-    [69, 0, 31]
+    [70, 0, 30]
     """
 
     def __init__(self, count: int, scale: float) -> None:
@@ -63,7 +63,8 @@ def simplex(values: Numbers) -> Numbers:
     falling = np.sort(values)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     kept = int(np.flatnonzero(falling > excess)[-1])
-    return np.maximum(values - excess[kept], 0)
+    nearest: Numbers = np.maximum(values - excess[kept], 0)
+    return nearest
 
 
 def apportioned(shares: Numbers, total: int) -> Integers:

@@ -29,7 +29,7 @@ class Cut:
 def explained(probabilities: Numbers, values: Numbers, truth: float) -> Numbers:
     """Return the variance that a report about each inner cut explains, the truth being told with probability `truth`.
 
-    With μ the mean, T the sum of p(x)·(x−μ) above the cut and P the probability of the answer "above", the two posterior
+    With μ the mean, T the sum of p(x)·(x−μ) above the cut and P the probability of the answer "above", the posterior
     means explain (2·truth−1)²·T²·(1/P + 1/(1−P)).
 
     >>> explained(np.array([0.5, 0.5]), np.array([-1.0, 1.0]), 1.0).tolist()
