@@ -37,8 +37,9 @@ class CategoryList:
     wanted: str = "a tuple of at least two different texts"
 
     def accepts(self, value: object) -> bool:
-        texts = isinstance(value, tuple) and all(isinstance(entry, str) for entry in value)
-        return texts and len(set(value)) == len(value) > 1  # type: ignore[arg-type]
+        if not isinstance(value, tuple) or not all(isinstance(entry, str) for entry in value):
+            return False
+        return len(set(value)) == len(value) > 1
 
     def refused(self) -> list[object]:
         return [(), ("a",), ("a", "a"), ("a", 1), "ab", None]
@@ -111,7 +112,8 @@ class CategoryWindows(Publisher):
 
     def _release(self, codes: Numbers) -> Numbers:
         if self.ordered:
-            return np.rint(self._grid.release(codes[None], self._run)[0])
+            ranked: Numbers = np.rint(self._grid.release(codes[None], self._run)[0])
+            return ranked
         counts: Integers = np.bincount(codes.astype(np.int64), minlength=len(self.categories))
         noisy = counts + laplace_draws(self._run, len(counts), self._scale)
         return np.repeat(np.arange(float(len(counts))), self._shares.learn(noisy, len(codes)))

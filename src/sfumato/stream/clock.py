@@ -124,9 +124,9 @@ class ClockWindows(Publisher):
         noisy = len(records) + int(laplace_draws(self._run, 1, self._count_scale)[0])
         size = min(max(noisy, 0), self.most)
         if size == 0:
-            return records[:0]
+            return np.empty(0)
         padded = np.concatenate([records[:size], np.full(max(size - len(records), 0), self._padding[0])])
-        rows = self._grid.release(padded[None], self._run)[0]
+        rows: Numbers = self._grid.release(padded[None], self._run)[0]
         self._padding[0] = np.median(rows)  # released, so public: nearer to the records than the middle of the bounds
         return rows
 

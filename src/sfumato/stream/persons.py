@@ -91,8 +91,8 @@ class CappedPersons(Publisher):
         """Return the records' values, NaN for those beyond a person's limit."""
         values = records[:, 0].copy() if len(records) else np.empty(0)
         persons = records[:, 1].tolist() if len(records) else []
-        timed = self.horizon is not None and len(records) > 0
-        periods = np.floor(records[:, 2] / self.horizon).tolist() if timed else [0.0] * len(persons)
+        timed = self.horizon is not None and persons
+        periods = (records[:, 2] // (self.horizon or 1)).tolist() if timed else [0.0] * len(persons)
         for place, (person, period) in enumerate(zip(persons, periods, strict=True)):
             if period > self._period:
                 self._given, self._period = {}, int(period)
@@ -108,7 +108,7 @@ class CappedPersons(Publisher):
         return {"publisher": inner, "limit": self.limit, "horizon": self.horizon}
 
     def state(self) -> bytes:
-        arrays = {
+        arrays: dict[str, Any] = {
             "persons": np.array(list(self._given), dtype=np.float64),
             "given": np.array(list(self._given.values()), dtype=np.int64),
             "inner": np.frombuffer(self.publisher.state(), dtype=np.uint8),
