@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sfumato.hierarchy import Hierarchy
 
@@ -15,7 +15,11 @@ Pick = Callable[[int], int]
 
 @dataclass
 class Cluster:
-    places: list[int] = field(default_factory=list)
+    """Tuples by their places, the bounds around them, and the loss of those bounds."""
+
+    places: list[int]
+    bounds: Bounds
+    loss: float
 
 
 @dataclass
@@ -43,6 +47,10 @@ class Twin:
         self.domains, self.pick = domains, pick
         self.k, self.delay, self.beta, self.mu, self.l = k, delay, beta, mu, l
         self.sensitive, self.person = sensitive, person
+        spans = [
+            len(domain.paths) - 1.0 if isinstance(domain, Hierarchy) else domain[1] - domain[0] for domain in domains
+        ]
+        self.weights = [1 / span if span > 0 else 0.0 for span in spans]
         self.clusters: list[Cluster] = []
         self.records: dict[int, Record] = {}
         self.kept: list[Bounds] = []
@@ -59,9 +67,16 @@ class Twin:
                 return under[0], under[-1]
         return 0, len(tree.paths) - 1
 
-    def bounds(self, places: Sequence[int]) -> Bounds:
-        columns = list(zip(*(self.records[place] for place in places), strict=True))
-        return [(min(column), max(column)) for column, _ in zip(columns, self.domains, strict=False)]
+    def cluster(self, places: list[int]) -> Cluster:
+        columns = list(zip(*(self.records[place] for place in places), strict=True))[: len(self.domains)]
+        bounds = [(min(column), max(column)) for column in columns]
+        return Cluster(places, bounds, self.loss(bounds))
+
+    def around(self, one: Bounds, other: Bounds) -> Bounds:
+        return [
+            (min(other_low, low), max(other_high, high))
+            for (low, high), (other_low, other_high) in zip(one, other, strict=True)
+        ]
 
     def generalised(self, bounds: Bounds) -> Bounds:
         return [
@@ -69,12 +84,14 @@ class Twin:
             for (low, high), domain in zip(bounds, self.domains, strict=True)
         ]
 
-    def loss(self, places: Sequence[int]) -> float:
+    def loss(self, bounds: Bounds) -> float:
         total = 0.0
-        for (low, high), domain in zip(self.generalised(self.bounds(places)), self.domains, strict=True):
-            least, most = (0, len(domain.paths) - 1) if isinstance(domain, Hierarchy) else domain
-            total += (high - low) * (1 / (most - least) if most > least else 0.0)
-        return total / len(self.domains)
+        for (low, high), weight in zip(self.generalised(bounds), self.weights, strict=True):
+            total += (high - low) * weight
+        return total / len(bounds)
+
+    def enlargement(self, cluster: Cluster, bounds: Bounds) -> float:
+        return self.loss(self.around(cluster.bounds, bounds)) - cluster.loss
 
     def persons(self, places: Sequence[int]) -> int:
         return len({self.records[place][-1] for place in places}) if self.person else len(places)
@@ -91,20 +108,24 @@ class Twin:
         place = self.arrived
         self.records[place] = record
         self.arrived += 1
-        cluster = self.best_selection(place)
+        single = self.cluster([place])
+        cluster = self.best_selection(single.bounds)
         if cluster is None:
-            cluster = Cluster()
-            self.clusters.append(cluster)
-        cluster.places.append(place)
+            self.clusters.append(single)
+        else:
+            cluster.places.append(place)
+            cluster.bounds = self.around(cluster.bounds, single.bounds)
+            cluster.loss = self.loss(cluster.bounds)
         expired = place - self.delay
         return self.expire(expired) if expired in self.records else []
 
-    def best_selection(self, place: int) -> Cluster | None:
+    def best_selection(self, record: Bounds) -> Cluster | None:
         if not self.clusters:
             return None
-        after = [self.loss([*cluster.places, place]) for cluster in self.clusters]
-        growth = [loss - self.loss(cluster.places) for loss, cluster in zip(after, self.clusters, strict=True)]
-        least = [number for number, grown in enumerate(growth) if grown == min(growth)]
+        after = [self.loss(self.around(cluster.bounds, record)) for cluster in self.clusters]
+        growth = [loss - cluster.loss for loss, cluster in zip(after, self.clusters, strict=True)]
+        smallest = min(growth)
+        least = [number for number, grown in enumerate(growth) if grown == smallest]
         fitting = [number for number in least if after[number] <= self.threshold]
         if not fitting and len(self.clusters) < self.beta:
             return None
@@ -130,29 +151,29 @@ class Twin:
         return self.publish(self.merge(cluster))
 
     def publish_alone(self, cluster: Cluster, place: int, bounds: Bounds | None) -> Group:
-        cluster.places.remove(place)
-        if not cluster.places:
-            self.clusters.remove(cluster)
+        rest = [other for other in cluster.places if other != place]
+        number = self.clusters.index(cluster)
+        self.clusters[number : number + 1] = [self.cluster(rest)] if rest else []
         del self.records[place]
         return Group([place], bounds)
 
     def merge(self, cluster: Cluster) -> list[int]:
         self.clusters.remove(cluster)
-        places = list(cluster.places)
-        while not self.enough(places):
+        while not self.enough(cluster.places):
             growth = [
-                (self.loss([*places, *other.places]) - self.loss(places), self.persons(other.places), number)
+                (self.enlargement(cluster, other.bounds), self.persons(other.places), number)
                 for number, other in enumerate(self.clusters)
             ]
-            places += self.clusters.pop(min(growth)[2]).places
-        return places
+            cluster = self.cluster(cluster.places + self.clusters.pop(min(growth)[2]).places)
+        return cluster.places
 
     def publish(self, places: list[int]) -> list[Group]:
         parts = self.split(places) if self.persons(places) >= 2 * self.k else [places]
         return [self.publish_part(part) for part in parts]
 
     def publish_part(self, places: list[int]) -> Group:
-        loss, bounds = self.loss(places), self.generalised(self.bounds(places))
+        cluster = self.cluster(places)
+        loss, bounds = cluster.loss, self.generalised(cluster.bounds)
         self.losses = [*self.losses, loss][-self.mu :]
         total = 0.0
         for earlier in self.losses:
@@ -176,34 +197,37 @@ class Twin:
         return Group(left, bounds)
 
     def split(self, places: list[int]) -> list[list[int]]:
-        left, parts = list(places), [[0][:0]][:0]
+        left = list(places)
+        parts: list[Cluster] = []
         owner = {place: self.records[place][-1] if self.person else place for place in places}
+        alone = {place: self.cluster([place]) for place in places}
         while len({owner[place] for place in left}) >= self.k:
             part = [left.pop(0)]
+            distance = {place: self.loss(self.around(alone[part[0]].bounds, alone[place].bounds)) for place in left}
             for _ in range(self.k - 1):
                 taken = {owner[place] for place in part}
-                others = [place for place in left if owner[place] not in taken]
-                nearest = min(others, key=lambda place: self.loss([part[0], place]))
+                nearest = min((place for place in left if owner[place] not in taken), key=distance.__getitem__)
                 part.append(nearest)
                 left.remove(nearest)
-            parts.append(part)
+            parts.append(self.cluster(part))
         for place in left:
-            self.nearest(parts, [place]).append(place)
-        ordered = [[place for place in places if place in part] for part in parts]
-        return ordered if self.l == 1 else self.diverse_parts(places, ordered)
+            self.join(parts, alone[place])
+        return [sorted(part.places, key=places.index) for part in self.diverse(places, parts)]
 
-    def nearest(self, parts: list[list[int]], places: list[int]) -> list[int]:
-        growth = [(self.loss([*part, *places]) - self.loss(part), len(part), n) for n, part in enumerate(parts)]
-        return parts[min(growth)[2]]
+    def join(self, parts: list[Cluster], other: Cluster) -> None:
+        """Put tuples into the part they enlarge least, then the smallest, then the first."""
+        growth = [(self.enlargement(part, other.bounds), len(part.places), n) for n, part in enumerate(parts)]
+        number = min(growth)[2]
+        parts[number] = self.cluster(parts[number].places + other.places)
 
-    def diverse_parts(self, places: list[int], parts: list[list[int]]) -> list[list[int]]:
-        diverse = [part for part in parts if self.enough(part)]
-        if not diverse:
-            return [places]
+    def diverse(self, places: list[int], parts: list[Cluster]) -> list[Cluster]:
+        good = [part for part in parts if self.enough(part.places)]
+        if not good:
+            return [self.cluster(places)]
         for part in parts:
-            if not any(part is other for other in diverse):
-                self.nearest(diverse, part).extend(part)
-        return [[place for place in places if place in part] for part in diverse]
+            if not self.enough(part.places):
+                self.join(good, part)
+        return good
 
     def flush(self) -> list[Group]:
         groups: list[Group] = []

@@ -96,15 +96,16 @@ class CASTLE(Publisher):
         self._refuse_undeclared()
         limits = [column.limits for column in (*self._quasi, *self._sensitive)]
         limits += [(0.0, 2.0**53)] if self.schema.person is not None else []
-        self._least, self._most = (np.array(side) for side in zip(*limits, strict=True))
+        self._limits = limits
         shape = Limits(self.k, self.l, self.delay, self.beta, self.mu)
         attributes = kernel_attributes(self._quasi)
         self._state = new_state(attributes, shape, len(self._sensitive), person=self.schema.person is not None)
         self._run = WordRun(rng)
         self._seq = 0
         self._group = 0
-        self._waiting: list[Numbers] = []
+        self._waiting: list[list[float]] = []
         self._due = self.delay + 1
+        self._nothing = Published.empty(2 * len(self._quasi) + len(self._sensitive))
 
     def _refuse_undeclared(self) -> None:
         for column in self._sensitive:
@@ -144,38 +145,48 @@ class CASTLE(Publisher):
 
     def valid(self, rows: Numbers) -> Any:
         """Return which encoded records are complete and within what the schema declares."""
-        return ((rows >= self._least) & (rows <= self._most)).all(axis=1)
+        least, most = np.array(self._limits).T
+        return ((rows >= least) & (rows <= most)).all(axis=1)
 
     def push(self, record: Any) -> Published:
         if isinstance(record, Mapping):
             record = self.encode({name: [cell] for name, cell in record.items()})[0]
-        row = np.asarray(record, dtype=np.float64)
-        if row.shape != self._least.shape or not ((row >= self._least) & (row <= self._most)).all():
+        row = record.tolist() if isinstance(record, np.ndarray) else list(record)
+        if len(row) != len(self._limits):
             self._refuse(row)
+        for value, (low, high) in zip(row, self._limits, strict=True):
+            if not low <= value <= high:
+                self._refuse(row)
         self._waiting.append(row)
         if len(self._waiting) < self._due:  # nothing can expire yet, so that the clustering may wait
-            return self._nothing()
+            return self._nothing
         return self._settle()
 
     def push_many(self, batch: Any) -> Published:
         rows = self.encode(batch) if isinstance(batch, Mapping) else np.ascontiguousarray(batch, dtype=np.float64)
         if len(rows):
-            if rows.ndim != 2 or rows.shape[1] != len(self._least):
-                self._refuse(rows[0])
+            if rows.ndim != 2 or rows.shape[1] != len(self._limits):
+                self._refuse(np.ravel(rows[0]).tolist())
             fits = self.valid(rows)
             if not fits.all():
                 wrong = int(np.argmin(fits))
-                self._refuse(rows[wrong], wrong)
+                self._refuse(rows[wrong].tolist(), wrong)
         waiting = self._settle_rows()
         return self._take(np.concatenate([waiting, rows]) if len(waiting) else rows)
 
-    def _refuse(self, row: Numbers, ahead: int = 0) -> None:
+    def _refuse(self, row: Sequence[float], ahead: int = 0) -> None:
         place = int(self._state.counts[ARRIVED]) + len(self._waiting) + ahead
-        if row.shape != self._least.shape:
-            raise InputError(f"record {place} has shape {row.shape}; wanted the {len(self._least)} of {self.names}")
-        wrong = int(np.argmin((row >= self._least) & (row <= self._most)))
+        if np.shape(row) != (len(self._limits),):
+            raise InputError(
+                f"record {place} has {np.size(row)} values; wanted the {len(self._limits)} of {self.names}"
+            )
+        wrong = next(
+            name
+            for name, value, (low, high) in zip(self.names, row, self._limits, strict=True)
+            if not low <= value <= high
+        )
         raise InputError(
-            f"record {place}: column '{self.names[wrong]}' is missing or not what the schema declares; clean the record"
+            f"record {place}: column '{wrong}' is missing or not what the schema declares; clean the record"
         )
 
     def flush(self) -> Published:
@@ -191,7 +202,7 @@ class CASTLE(Publisher):
         return self._take(self._settle_rows())
 
     def _settle_rows(self) -> Numbers:
-        rows = np.array(self._waiting, dtype=np.float64).reshape(-1, len(self._least))
+        rows = np.array(self._waiting, dtype=np.float64).reshape(-1, len(self._limits))
         self._waiting = []
         return rows
 
@@ -221,7 +232,7 @@ class CASTLE(Publisher):
         counts = self._state.counts
         self._due = int(counts[OLDEST] - counts[ARRIVED]) + self.delay + 1
         if rows == 0:
-            return self._nothing()
+            return self._nothing
         sizes = out.sizes[:groups]
         which = np.repeat(np.arange(groups), sizes)
         bounds = out.bounds[:groups].swapaxes(1, 2).reshape(groups, -1)
@@ -230,9 +241,6 @@ class CASTLE(Publisher):
         self._seq += rows
         self._group += groups
         return Published(values, which + (self._group - groups), sizes[which], seq)
-
-    def _nothing(self) -> Published:
-        return Published.empty(2 * len(self._quasi) + len(self._sensitive))
 
     def columns(self, published: Published, names: Sequence[str]) -> Columns:
         """Return the generalised columns as text, and the sensitive ones as they were; those named, in that order."""

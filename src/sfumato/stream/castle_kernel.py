@@ -10,7 +10,17 @@ import numpy as np
 
 from sfumato.kernel import kernel
 from sfumato.random.discrete_kernel import Words, uniform_below
-from sfumato.stream.castle_loss_kernel import Integers, Numbers, covers, generalise, loss_of, loss_with, spread, widen
+from sfumato.stream.castle_loss_kernel import (
+    NUMBER,
+    Integers,
+    Numbers,
+    covers,
+    generalise,
+    loss_of,
+    loss_with,
+    spread,
+    widen,
+)
 from sfumato.stream.castle_split_kernel import new_value, split, values_of
 from sfumato.stream.castle_state import (
     ARRIVED,
@@ -79,7 +89,7 @@ def insert(state: State, record: Numbers) -> None:
     clusters[slot].last = place
     clusters[slot].size += 1
     widen(state.bounds[slot, LOW], state.bounds[slot, HIGH], record[:width], record[:width])
-    clusters[slot].loss = loss_of(state.attributes, state.bounds[slot, LOW], state.bounds[slot, HIGH])
+    settle_bounds(state, slot)
     state.rows[place % ring] = record
     state.links[place % ring].cluster = slot
     counts[ARRIVED] += 1
@@ -89,20 +99,14 @@ def insert(state: State, record: Numbers) -> None:
 @kernel
 def best_cluster(state: State, record: Numbers) -> tuple[int, int]:
     """The slots of the cluster least enlarged that stays within the threshold (or NONE), and of the least enlarged."""
-    clusters, attributes = state.clusters, state.attributes
-    width = state.bounds.shape[2]
+    clusters = state.clusters
+    losses = grown_losses(state, record)
     least = np.inf
     best = any_best = NONE
     for slot in range(clusters.size):
         if clusters[slot].size == 0:
             continue
-        total = 0.0
-        for attribute in range(width):
-            low, high = state.bounds[slot, LOW, attribute], state.bounds[slot, HIGH, attribute]
-            total += spread(attributes, attribute, min(low, record[attribute]), max(high, record[attribute]))
-            if total / width - clusters[slot].loss > least:  # further attributes only add to it
-                break
-        loss = total / width
+        loss = losses[slot]
         enlargement = loss - clusters[slot].loss
         if enlargement > least:
             continue
@@ -114,6 +118,36 @@ def best_cluster(state: State, record: Numbers) -> tuple[int, int]:
         if loss <= state.threshold[0] and (best == NONE or earlier(state, slot, best)):
             best = slot
     return best, any_best
+
+
+@kernel
+def grown_losses(state: State, record: Numbers) -> Numbers:
+    """The loss of each cluster with the record in it, attribute by attribute so that clusters are taken at a time."""
+    width = state.bounds.shape[2]
+    losses: Numbers = state.scan[2 * width]
+    losses[:] = 0.0
+    for attribute in range(width):
+        value = record[attribute]
+        low, high = state.scan[2 * attribute], state.scan[2 * attribute + 1]
+        if state.attributes.columns[attribute].tree == NUMBER:
+            weight = state.attributes.columns[attribute].weight
+            for slot in range(losses.size):
+                losses[slot] += (max(high[slot], value) - min(low[slot], value)) * weight
+        else:
+            for slot in range(losses.size):
+                losses[slot] += spread(state.attributes, attribute, min(low[slot], value), max(high[slot], value))
+    for slot in range(losses.size):
+        losses[slot] /= width
+    return losses
+
+
+@kernel
+def settle_bounds(state: State, slot: int) -> None:
+    """Note the loss of a cluster whose bounds have changed, and the bounds where they are scanned."""
+    state.clusters[slot].loss = loss_of(state.attributes, state.bounds[slot, LOW], state.bounds[slot, HIGH])
+    for attribute in range(state.bounds.shape[2]):
+        state.scan[2 * attribute, slot] = state.bounds[slot, LOW, attribute]
+        state.scan[2 * attribute + 1, slot] = state.bounds[slot, HIGH, attribute]
 
 
 @kernel
@@ -258,7 +292,7 @@ def rebuild(state: State, slot: int) -> None:
         clusters[slot].persons += is_new_person(state, slot, record)
         clusters[slot].size += 1
         widen(state.bounds[slot, LOW], state.bounds[slot, HIGH], record[:width], record[:width])
-    clusters[slot].loss = loss_of(state.attributes, state.bounds[slot, LOW], state.bounds[slot, HIGH])
+    settle_bounds(state, slot)
 
 
 @kernel

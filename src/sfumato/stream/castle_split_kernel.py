@@ -18,16 +18,31 @@ NONE = -1
 @kernel
 def split(state: State, count: int) -> int:
     """Give each of the members a part; return how many parts there are (1 where no split keeps the diversity)."""
+    members = state.members
     persons = buckets(state, count)
     parts = 0
+    rest = count
     while persons >= state.k:
-        persons -= start_part(state, count, parts)
+        persons -= start_part(state, rest, parts)
         parts += 1
-    for member in range(count):
-        if state.members[member].part == NONE:
-            values = values_of(state, state.members[member].place)
-            join(state, member, nearest_part(state, parts, values, values, NONE), values, values)
+        rest = still_without(members, rest)
+    for place in range(rest):
+        member = members[place].rest
+        values = values_of(state, members[member].place)
+        join(state, member, nearest_part(state, parts, values, values, NONE), values, values)
     return parts if state.l == 1 else merge_uniform(state, count, parts)
+
+
+@kernel
+def still_without(members: Records, rest: int) -> int:
+    """List the members that have no part yet, among the first `rest` of that list; return how many there are."""
+    kept = 0
+    for place in range(rest):
+        member = members[place].rest
+        if members[member].part == NONE:
+            members[kept].rest = member
+            kept += 1
+    return kept
 
 
 @kernel
@@ -45,6 +60,7 @@ def buckets(state: State, count: int) -> int:
     for member in range(count):
         state.members[member].part = NONE
         state.members[member].left = 0
+        state.members[member].rest = member
         bucket = persons
         if state.person >= 0:
             for other in range(member):
@@ -61,46 +77,59 @@ def buckets(state: State, count: int) -> int:
 
 
 @kernel
-def start_part(state: State, count: int, part: int) -> int:
+def start_part(state: State, rest: int, part: int) -> int:
     """Make a part of the first member left and its nearest ones of others; return how many persons are used up."""
-    seed = 0
-    while state.members[seed].part != NONE:
-        seed += 1
-    values = values_of(state, state.members[seed].place)
+    members = state.members
+    seed = members[0].rest
+    values = values_of(state, members[seed].place)
     state.part_bounds[part, LOW] = values
     state.part_bounds[part, HIGH] = values
-    state.parts[part].loss = loss_of(state.attributes, values, values)
     state.parts[part].size = 0
-    for member in range(count):
-        state.members[member].distance = np.inf
-        if state.members[member].part == NONE and state.members[member].bucket != state.members[seed].bucket:
-            other = values_of(state, state.members[member].place)
-            state.members[member].distance = loss_with(state.attributes, values, values, other, other)
+    listed = 0
+    for place in range(1, rest):
+        member = members[place].rest
+        if members[member].bucket != members[seed].bucket:
+            other = values_of(state, members[member].place)
+            gap = loss_with(state.attributes, values, values, other, other)
+            listed = note_near(state, listed, member, gap)
     used = take(state, seed, part)
-    for _ in range(state.k - 1):
-        member = nearest_member(state.members, count)
-        used += take(state, member, part)
-        for other_member in range(count):
-            if state.members[other_member].bucket == state.members[member].bucket:
-                state.members[other_member].distance = np.inf
+    for place in range(listed):
+        used += take(state, members[place].near, part)
+    state.parts[part].loss = loss_of(state.attributes, state.part_bounds[part, LOW], state.part_bounds[part, HIGH])
     return used
 
 
 @kernel
-def nearest_member(members: Records, count: int) -> int:
-    """The first of the members at the least distance."""
-    best = 0
-    for member in range(1, count):
-        if members[member].distance < members[best].distance:
-            best = member
-    return best
+def note_near(state: State, listed: int, member: int, gap: float) -> int:
+    """Put a member into the list of the k-1 nearest of different persons if it belongs there; return its length."""
+    members, room = state.members, state.k - 1
+    if listed == room and gap >= members[listed - 1].gap:
+        return listed
+    end = listed
+    for place in range(listed if state.person >= 0 else 0):
+        if members[members[place].near].bucket == members[member].bucket:
+            if gap >= members[place].gap:
+                return listed
+            end = place
+    if end == listed:
+        listed = min(listed + 1, room)
+        end = listed - 1
+    while end > 0 and members[end - 1].gap > gap:
+        members[end].near = members[end - 1].near
+        members[end].gap = members[end - 1].gap
+        end -= 1
+    members[end].near = member
+    members[end].gap = gap
+    return listed
 
 
 @kernel
 def take(state: State, member: int, part: int) -> int:
     """Put a member into a part; return 1 when it was its person's last."""
     values = values_of(state, state.members[member].place)
-    join(state, member, part, values, values)
+    state.members[member].part = part
+    state.parts[part].size += 1
+    widen(state.part_bounds[part, LOW], state.part_bounds[part, HIGH], values, values)
     bucket = state.members[member].bucket
     state.members[bucket].left -= 1
     return int(state.members[bucket].left == 0)

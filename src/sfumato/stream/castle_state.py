@@ -23,7 +23,8 @@ CLUSTER = np.dtype(
 )
 LINK = np.dtype([("cluster", "i8"), ("following", "i8")], align=True)
 MEMBER = np.dtype(
-    [("value", "f8"), ("distance", "f8"), *((name, "i8") for name in ("place", "bucket", "left", "part"))]
+    [("value", "f8"), ("gap", "f8"), *((name, "i8") for name in ("place", "bucket", "left", "part", "near", "rest"))],
+    align=True,
 )
 PART = np.dtype([("loss", "f8"), ("size", "i8"), ("mark", "i8")], align=True)
 
@@ -32,15 +33,16 @@ class State(NamedTuple):
     """Everything a kernel needs.
 
     `clusters` has a slot for each open cluster (size 0: free), with its loss, tuples, persons, order of birth and
-    chain of tuples; `bounds` their low and high values. `rows` and `links` are the last delay+1 tuples in a ring:
-    values, slot of the cluster (-1: left), next tuple of that cluster. `kept` is Ω, a ring of bounds. `members`,
-    `parts` and `part_bounds` are room for a cluster that leaves. `person` is the column of the person, or -1;
-    `sensitive` says how many columns are.
+    chain of tuples; `bounds` their low and high values, `scan` the same by attribute, and room for losses. `rows` and
+    `links` are the last delay+1 tuples in a ring: values, slot of the cluster (-1: left), next tuple of that cluster.
+    `kept` is Ω, a ring of bounds. `members`, `parts` and `part_bounds` are room for a cluster that leaves. `person` is
+    the column of the person, or -1; `sensitive` says how many columns are.
     """
 
     attributes: Attributes
     clusters: Records
     bounds: Numbers
+    scan: Numbers
     rows: Numbers
     links: Records
     kept: Numbers
@@ -60,6 +62,7 @@ class State(NamedTuple):
         return {
             "clusters": self.clusters.view(np.int64),
             "bounds": self.bounds,
+            "scan": self.scan,
             "rows": self.rows,
             "links": self.links.view(np.int64),
             "kept": self.kept,
@@ -103,6 +106,7 @@ def new_state(attributes: Attributes, limits: Limits, sensitive: int, *, person:
         attributes,
         np.zeros(limits.beta, dtype=CLUSTER),
         np.zeros((limits.beta, 2, width)),
+        np.zeros((2 * width + 1, limits.beta)),
         np.zeros((ring, width + sensitive + person)),
         np.full(ring, -1, dtype=LINK),
         np.zeros((limits.mu, 2, width)),
