@@ -34,7 +34,8 @@ def uniform_below(bound: int, words: Words, place: int) -> tuple[int, int]:
             product = np.uint64(words[place]) * wide
             place += 1
             if (product & np.uint64(0xFFFFFFFF)) >= threshold:
-                return int(product >> np.uint64(32)), place
+                # unsigned and signed together would become a float: nothing here may
+                return int(np.int64(product >> np.uint64(32))), place
         return EMPTY, place
     mask = np.int64(bound - 1)
     for shift in (1, 2, 4, 8, 16, 32):

@@ -16,7 +16,7 @@ from sfumato.random import LARGEST_SCALE_TERM
 from sfumato.stream.base import Integers
 from sfumato.stream.words import WordRun
 
-ROUNDED_TO = 2**20
+FINEST = 2**20  # a rounded scale is a multiple of 1/FINEST, or of something coarser if the scale is large
 
 
 def noise_scale(sensitivity: int, epsilon: float | Fraction) -> Fraction:
@@ -28,12 +28,13 @@ def noise_scale(sensitivity: int, epsilon: float | Fraction) -> Fraction:
     exact = Fraction(sensitivity) / exact_epsilon(epsilon)
     if max(exact.numerator, exact.denominator) <= LARGEST_SCALE_TERM:
         return exact
-    rounded = Fraction(math.ceil(exact * ROUNDED_TO), ROUNDED_TO)
-    if max(rounded.numerator, rounded.denominator) > LARGEST_SCALE_TERM:
+    room = LARGEST_SCALE_TERM // math.ceil(exact)
+    if room == 0:
         raise ParameterError(
-            f"ε is {float(epsilon):g}, for which the noise is too large to be drawn exactly; give a larger ε"
+            f"ε is {float(epsilon):g}, for which noise is too large to be drawn exactly; give a larger ε"
         )
-    return rounded
+    finest = min(FINEST, 1 << room.bit_length() - 1)
+    return Fraction(math.ceil(exact * finest), finest)
 
 
 def exact_epsilon(epsilon: float | Fraction) -> Fraction:
