@@ -11,11 +11,26 @@ import pytest
 from sfumato import stream
 from sfumato.attribute import Attribute
 from sfumato.checks import Check, ConformanceError, publisher_checks
+from sfumato.checks.publishers import Stream, whole_numbers
 from sfumato.checks.tables import JOBS
 from sfumato.kinds import Kind
 from sfumato.roles import Role
 from sfumato.schema import Schema
-from sfumato.stream import CASTLE, DOCA, NaiveLaplace, Published, Publisher
+from sfumato.stream import (
+    CASTLE,
+    DOCA,
+    AdaptiveHistogram,
+    CappedPersons,
+    CategoryWindows,
+    CellHistogram,
+    ClockWindows,
+    LinkedResponse,
+    NaiveLaplace,
+    Published,
+    Publisher,
+    RankedAttributes,
+    RankWindows,
+)
 from sfumato.stream.base import Numbers
 
 QUASI = [
@@ -37,30 +52,50 @@ def ages(seed: int, rows: int) -> Numbers:
     return patients(seed, rows)[:, :1].copy()
 
 
-def numeric() -> list[Publisher]:
-    return [
-        NaiveLaplace(bounds=(0, 1000), epsilon=0.5),
-        NaiveLaplace(sensitivity=100),
-        DOCA(sensitivity=1000, delay=37, beta=6, m=5),
-        DOCA(sensitivity=1000, delay=37, beta=6, m=5, strict=True),
-        DOCA(sensitivity=1000, delay=600),
-    ]
+def colours(seed: int, rows: int) -> Numbers:
+    return patients(seed, rows)[:, 1].copy()
 
 
-def tuples() -> list[Publisher]:
-    return [
-        CASTLE(PATIENTS, k=4, delay=40, beta=5, mu=6),
-        CASTLE(PATIENTS, k=3, delay=40, beta=5, mu=6, l=2),
-    ]
+def pairs(seed: int, rows: int) -> Numbers:
+    return patients(seed, rows)[:, :2].copy()
+
+
+def drives(seed: int, rows: int) -> Numbers:
+    """A value and one of 40 persons."""
+    draw = np.random.default_rng(seed)
+    return np.column_stack([draw.integers(0, 1000, rows), draw.integers(0, 40, rows)]).astype(float)
+
+
+BOUNDS = (0, 1000)
+CASES: list[tuple[Publisher, Stream]] = [
+    (NaiveLaplace(bounds=BOUNDS, epsilon=0.5), whole_numbers),
+    (NaiveLaplace(sensitivity=100), whole_numbers),
+    (DOCA(sensitivity=1000, delay=37, beta=6, m=5), whole_numbers),
+    (DOCA(sensitivity=1000, delay=37, beta=6, m=5, strict=True), whole_numbers),
+    (DOCA(sensitivity=1000, delay=600), whole_numbers),
+    (CASTLE(PATIENTS, k=4, delay=40, beta=5, mu=6), patients),
+    (CASTLE(PATIENTS, k=3, delay=40, beta=5, mu=6, l=2), patients),
+    (CASTLE(JOBLESS, k=5, delay=30, beta=4), ages),
+    (RankWindows(bounds=BOUNDS, window=70, block=8), whole_numbers),
+    (AdaptiveHistogram(bounds=BOUNDS, window=70, bins=16), whole_numbers),
+    (LinkedResponse(bounds=BOUNDS, window=70, bins=8), whole_numbers),
+    (CategoryWindows(("red", "green", "blue", "grey", "black"), window=70), colours),
+    (CategoryWindows(("red", "green", "blue", "grey", "black"), window=70, ordered=True), colours),
+    (RankedAttributes(((0, 99), (0, 4)), window=70, block=8), pairs),
+    (CellHistogram(((0, 99), (0, 4)), window=70), pairs),
+    (CappedPersons(RankWindows(bounds=BOUNDS, window=70, block=8), limit=3), drives),
+]
+NOISY_COUNTS: list[Publisher] = [
+    ClockWindows(bounds=BOUNDS, kind="rank", expected=300, most=400),
+    ClockWindows(bounds=BOUNDS, kind="adaptive", bins=16, expected=300, most=400),
+]
 
 
 def every_check() -> Iterator[tuple[Publisher, Check]]:
-    for publisher in numeric():
-        yield from ((publisher, check) for check in publisher_checks(publisher))
-    for publisher in tuples():
-        yield from ((publisher, check) for check in publisher_checks(publisher, patients))
-    single = CASTLE(JOBLESS, k=5, delay=30, beta=4)
-    yield from ((single, check) for check in publisher_checks(single, ages))
+    for publisher, records in CASES:
+        yield from ((publisher, check) for check in publisher_checks(publisher, records))
+    for publisher in NOISY_COUNTS:
+        yield from ((publisher, check) for check in publisher_checks(publisher, keeps_rows=False))
 
 
 @pytest.mark.parametrize(
