@@ -315,6 +315,113 @@ def test_castle_generalises_what_the_schema_declares(folder: Path) -> None:
     assert Card.from_json((folder / "out.csv.card.json").read_bytes()).guarantee.parameters == {"k": 5}
 
 
+@pytest.mark.parametrize("publisher", ["rank", "adaptive"])
+def test_several_columns_leave_together(folder: Path, publisher: str) -> None:
+    pl.DataFrame({"a": [1.0, 2.0] * 50, "b": [10.0, 90.0] * 50}).write_csv("two.csv")
+    arguments = ["two.csv", "-o", "out.csv", "--column", "a,b", "--publisher", publisher, *BOUNDS, "--delay", "50"]
+    assert run(["stream", *arguments]) == 0
+    frame = pl.read_csv("out.csv")
+    assert (frame.columns, frame.height) == (["a", "b", "group", "size", "seq"], 100)
+    assert Card.from_json((folder / "out.csv.card.json").read_bytes()).guarantee.parameters == {"epsilon": 1.0}
+
+
+@pytest.mark.parametrize("publisher", ["rank", "adaptive"])
+def test_a_column_of_declared_categories_leaves_as_categories(folder: Path, publisher: str) -> None:
+    (folder / "s.toml").write_text('[columns.grade]\nrole = "sensitive"\ncategories = ["low", "middle", "high"]\n')
+    (folder / "grades.csv").write_text("grade\n" + "low\nhigh\nno such grade\n" * 100)
+    arguments = ["grades.csv", "-o", "out.csv", "--column", "grade", "--publisher", publisher, "--schema", "s.toml"]
+    assert run(["stream", *arguments, "--delay", "100", "--epsilon", "5"]) == 0
+    frame = pl.read_csv("out.csv")
+    assert frame.height == 300
+    assert set(frame["grade"]) <= {"low", "middle", "high"}
+    assert (frame["grade"] == "low").sum() > 100
+
+
+def test_only_the_first_records_of_a_person_count(folder: Path) -> None:
+    days = [f"2016-09-{1 + place // 10:02d}" for place in range(200)]
+    drives = [f"d{place % 10}" for place in range(200)]
+    pl.DataFrame({"day": days, "drive": drives, "hours": [100.0] * 10 + [0.0] * 190}).write_csv("log.csv")
+    options = ["--epsilon", "1000", "--person", "drive", "--horizon", "30d", "--time", "day", "--delay", "200"]
+    arguments = ["log.csv", "-o", "out.csv", "--column", "hours", "--publisher", "rank", "--block", "10", *BOUNDS]
+    assert run(["stream", *arguments, *options]) == 0
+    values = pl.read_csv("out.csv")["hours"].sort()
+    assert values.head(180).is_between(45, 55).all()  # records that do not count stand in the middle
+    assert values.tail(5).is_between(90, 100).all()
+    card = Card.from_json((folder / "out.csv.card.json").read_bytes())
+    assert card.guarantee.unit.startswith("person")
+
+
+def test_windows_by_the_clock_end_though_nothing_came(folder: Path) -> None:
+    times = [0.5, 1.5, 2.5, 31.0, 32.0, 5.0]  # the last comes late and counts where it comes
+    pl.DataFrame({"at": times, "hours": [10.0] * 6}).write_csv("timed.csv")
+    options = ["--every", "10s", "--time", "at", "--epsilon", "50"]
+    assert (
+        run(["stream", "timed.csv", "-o", "out.csv", "--column", "hours", "--publisher", "rank", *BOUNDS, *options])
+        == 0
+    )
+    sizes = pl.read_csv("out.csv").group_by("group", maintain_order=True).len()["len"].to_list()
+    assert sizes == [3, 3]  # with so much ε the windows between are empty, and their noisy counts say so
+    card = Card.from_json((folder / "out.csv.card.json").read_bytes())
+    assert card.guarantee.neighbours == "streams that differ in one record, which is there or not"
+
+
+def test_the_clock_on_the_wall_ends_windows_while_a_pipe_is_quiet(folder: Path) -> None:
+    options = ["--publisher", "rank", *BOUNDS, "--every", "1s", "--epsilon", "50"]
+    with started(["-", "-o", "-", "--card", "card.json", "--column", "hours", *options], folder) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"hours\n" + b"5\n" * 40)
+        process.stdin.flush()
+        assert process.stdout.readline() == b"hours,group,size,seq\n"
+        assert process.stdout.readline().count(b",") == 3  # though nothing more came, and the pipe is open
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("keep, columns", [("distribution", 4), ("order", 5)])
+def test_auto_picks_a_publisher(folder: Path, keep: str, columns: int) -> None:
+    assert folder.exists()
+    assert (
+        run(["stream", "in.csv", "-o", "out.csv", "--column", "hours", *BOUNDS, "--delay", "50", "--keep", keep]) == 0
+    )
+    assert pl.read_csv("out.csv").shape == (250, columns)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (["--horizon", "30d"], "name their column with --person"),
+        (["--person", "drive", "--every", "1s"], "--person and --every cannot go together"),
+        (["--every", "1s"], "--every needs --time COLUMN here"),
+        (["--person", "drive", "--horizon", "30d"], "--horizon needs --time COLUMN here"),
+        (["--time", "drive"], "--time goes with --every or --horizon"),
+        (["--every", "soon", "--time", "drive"], "the duration 'soon' is not of the form"),
+    ],
+)
+def test_times_and_persons_that_contradict_themselves(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert said in refused(capsys, ["in.csv", "-o", "out.csv", "--column", "hours", *RANK, *options])
+    assert sorted(file.name for file in folder.iterdir()) == ["in.csv"]
+
+
+def test_a_ledger_is_charged_once_for_a_stream_and_refuses_what_it_cannot_afford(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledgers = pytest.importorskip("sfumato.dp.ledger")
+    amounts = pytest.importorskip("sfumato.dp.amount")
+    ledger = ledgers.Ledger.create(folder / "l", amounts.Budget(epsilon=2), {"data": "in.csv"})
+    arguments = ["in.csv", "--column", "hours", *RANK, "--epsilon", "0.75", "--ledger", "l"]
+    kept = ["-o", "out.csv", "--checkpoint", "kept"]
+    for _ in range(2):
+        assert run(["stream", *arguments, *kept]) == 0
+        assert str(ledger.spent.epsilon) == "0.75"
+    assert run(["stream", *arguments, "-o", "again.csv"]) == 0
+    assert str(ledger.spent.epsilon) == "1.5"
+    assert "has epsilon 0.5 left" in refused(capsys, [*arguments, "-o", "third.csv"], code=1)
+    assert not (folder / "third.csv").exists()
+
+
 def _until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     start = time.monotonic()
     while not condition():

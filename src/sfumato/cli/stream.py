@@ -16,6 +16,7 @@ from sfumato.cli.options import Columns, Flag, Input, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.progress import INTERRUPTED
 from sfumato.cli.publishers import PublisherOptions
+from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.stream.job import Job, Outcome
@@ -43,7 +44,7 @@ def stream(
     Args:
         feed: File to read: CSV (also .gz), JSON lines or Parquet; - is standard input.
         output: File to write; its ending chooses the format; - is standard output.
-        column: Column to publish.
+        column: Column to publish; rank and adaptive take several numbers, separated by commas, or a category.
         on_bad: What becomes of bad records: clamp (numbers to the bounds, the rest to their middle), default (all to
             the middle of the bounds), or quarantine:FILE where no differential privacy is promised.
         checkpoint: Folder from which a killed run goes on with the same noise and no record lost; keep it secret.
@@ -51,12 +52,17 @@ def stream(
         card: Where the card goes; OUT.card.json unless named.
         follow: Keep reading a text file while it grows.
     """
+    from sfumato.cli.plan import plan
     from sfumato.stream.bad import OnBad
+    from sfumato.stream.inlet import STDIN
     from sfumato.stream.job import Job
 
     refuse_mixed_output(output, card, json=False)
-    publisher, screen = options.build(names(column), OnBad.read(on_bad))
-    job = Job(feed, output, publisher, screen, checkpoint, card, follow)
+    live = follow or feed == STDIN
+    asked = plan(options.publisher, options.given(), names(column), OnBad.read(on_bad), live=live)
+    job = Job(feed, output, asked.publisher, asked.screen, checkpoint, card, follow, clock=asked.clock)
+    if ledger is not None and options.horizon is not None:
+        raise ParameterError("--ledger cannot charge a promise that begins anew with every --horizon; leave one out")
     with _hooks(job, ledger) as hooks:
         outcome = job.run(hooks)
     return _said(job, outcome)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ import msgspec
 from sfumato.card import Card
 from sfumato.errors import InputError, ParameterError
 from sfumato.stream.bad import Screen
-from sfumato.stream.base import Publisher
+from sfumato.stream.base import Published, Publisher
 from sfumato.stream.checkpoint import FILE, Store
 from sfumato.stream.feed import Feed
 from sfumato.stream.journal import Journal
@@ -62,6 +63,7 @@ class Job:
     card: Path | None = None
     follow: bool = False
     pace: Pace = field(default_factory=Pace)
+    clock: Callable[[], Published] | None = None
 
     def __post_init__(self) -> None:
         promised = "epsilon" in self.promise.guarantee.parameters
@@ -88,7 +90,7 @@ class Job:
             feed = Feed(self.source, self.screen.wanted, follow=self.follow)
             sink = Sink(self.target, self.publisher, self.screen.released)
             journal = Journal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
-            runner = Runner(feed, self.screen, self.publisher, journal, self.pace, hooks or Hooks())
+            runner = Runner(feed, self.screen, self.publisher, journal, self.pace, hooks or Hooks(), self.clock)
             try:
                 complete = runner.run()
             except InputError as error:

@@ -91,6 +91,11 @@ class Journal:
             self._waiting.append(rows)
             self._bad.append(bad)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether rows wait for a checkpoint."""
+        return any(self._waiting)
+
     def commit(self, read: Read, mark: str, *, ended: bool = False) -> None:
         """Begin to write the checkpoint, after which the rows leave that it holds; `mark` tells what was read.
 

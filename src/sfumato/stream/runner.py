@@ -55,6 +55,8 @@ class Hooks:
 class Runner:
     r"""One stream from its feed through a screen and a publisher into its journal.
 
+    `clock` publishes what is due though no record came, for windows that end by the clock on the wall.
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sfumato.stream import NaiveLaplace
@@ -74,6 +76,7 @@ class Runner:
     journal: Journal
     pace: Pace = Pace()
     hooks: Hooks = Hooks()
+    clock: Callable[[], Published] | None = None
     read: Read = field(default=Read(), init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +108,7 @@ class Runner:
 
     def _leave(self) -> None:
         """Keep what came before an error, or take everything away if nothing came."""
-        if self._sound and not self.read.records:
+        if self._sound and not self.read.records and not self.journal.rows:
             self.journal.discard()
             return
         with suppress(SfumatoError):  # the first error is the one to tell
@@ -131,6 +134,8 @@ class Runner:
         for batch in self.feed.batches(self.read.offset):
             if batch.count:
                 self._take(batch)
+            elif self.clock is not None:
+                self._publish(self.clock)
             self.hooks.listen(self.progress)
             stopping = self.hooks.stop()
             if stopping or self._due():
@@ -158,7 +163,8 @@ class Runner:
     def _due(self) -> bool:
         since, records = self._kept
         come = self.read.records - records
-        return come > 0 and (come >= self.pace.records or time.monotonic() - since >= self.pace.seconds)
+        waiting = come > 0 or self.journal.waiting
+        return waiting and (come >= self.pace.records or time.monotonic() - since >= self.pace.seconds)
 
     def _commit(self, *, ended: bool = False) -> None:
         self.journal.commit(self.read, self.feed.mark(self.read.offset), ended=ended)
