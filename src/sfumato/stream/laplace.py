@@ -29,6 +29,7 @@ ONE: Integers = np.ones(1, dtype=np.int64)
 EVENT = (
     "Each record is protected on its own (event level); for a person with c records the promise is c·ε.",
     "How many records come, and when, is not protected.",
+    "Values are rounded to a public grid and the noise is discrete Laplace, drawn exactly in integers.",
 )
 UNBOUNDED = (
     "no differential privacy guarantee: without public bounds a record may lie anywhere, and no declared sensitivity "
@@ -40,8 +41,8 @@ UNBOUNDED = (
 class NaiveLaplace(Publisher):
     """Each record plus Laplace noise of scale Δf/ε, drawn as discrete Laplace on a public grid.
 
-    With `bounds`, values are clamped to them and the release is ε-differentially private at event level; without, the
-    sensitivity is taken on trust and nothing is promised.
+    With `bounds`, values are clamped to them (NaN becomes their middle) and the release is ε-differentially private at
+    event level; without, the sensitivity is taken on trust and nothing is promised.
 
     >>> from sfumato.random import SeededSource
     >>> publisher = NaiveLaplace(bounds=(0, 100), epsilon=1.0, rng=SeededSource(1))
@@ -93,10 +94,7 @@ class NaiveLaplace(Publisher):
         if self._place == AHEAD:
             self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
             self._place = 0
-        if not math.isfinite(record):
-            raise InputError(f"record {self._seq}: {record} is not a finite number; clean it or map it to a default")
-        if self.bounds is not None:
-            record = min(max(record, self.bounds[0]), self.bounds[1])
+        record = self._within(record)
         noise = int(self._ahead[self._place])
         self._place += 1
         place = np.array([self._seq])
@@ -104,20 +102,34 @@ class NaiveLaplace(Publisher):
         return Published(np.array([(round(record / self._step) + noise) * self._step]), place, ONE, place, place)
 
     def push_many(self, batch: Numbers) -> Published:
-        values = np.asarray(batch, dtype=np.float64)
-        finite = np.isfinite(values)
-        if not finite.all():
-            wrong = int(np.argmin(finite))
-            raise InputError(
-                f"record {self._seq + wrong}: {values[wrong]} is not a finite number; clean it or map it to a default"
-            )
-        if self.bounds is not None:
-            values = np.clip(values, *self.bounds)
+        values = self._all_within(np.asarray(batch, dtype=np.float64))
         places = np.arange(self._seq, self._seq + len(values))
         steps: Numbers = np.rint(values / self._step) + self._noise(len(values))
         released: Numbers = steps * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
+
+    def _within(self, record: float) -> float:
+        """Return a record within the bounds, their middle for NaN: a private release never stops over a value."""
+        if self.bounds is not None:
+            low, high = self.bounds
+            return min(max(record, low), high) if record == record else (low + high) / 2  # noqa: PLR0124  # NaN
+        if not math.isfinite(record):
+            self._refuse(record, self._seq)
+        return record
+
+    def _all_within(self, values: Numbers) -> Numbers:
+        if self.bounds is not None:
+            low, high = self.bounds
+            return np.where(np.isnan(values), (low + high) / 2, np.clip(values, low, high))
+        finite = np.isfinite(values)
+        if not finite.all():
+            wrong = int(np.argmin(finite))
+            self._refuse(float(values[wrong]), self._seq + wrong)
+        return values
+
+    def _refuse(self, record: float, place: int) -> None:
+        raise InputError(f"record {place}: {record} is not a finite number; clean it, or give bounds")
 
     def _noise(self, count: int) -> Integers:
         """Return the next draws: those drawn ahead first, then whole rounds, so that batches do not matter."""
