@@ -55,7 +55,9 @@ class PublisherOptions:
 
     publisher: Literal["doca", "castle", "laplace", "rank", "adaptive", "linked", "auto"] = "auto"
     epsilon: float | None = None
-    bounds: Annotated[tuple[float, float] | None, Parameter(metavar="LOW HIGH", allow_leading_hyphen=True)] = None
+    bounds: Annotated[
+        tuple[float, float] | None, Parameter(metavar="LOW HIGH", allow_leading_hyphen=True, negative=())
+    ] = None
     delay: Whole = None
     sensitivity: float | None = None
     beta: Whole = None

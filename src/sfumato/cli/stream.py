@@ -38,8 +38,8 @@ def stream(
 ) -> int:
     """Publish the records of a feed as they come, in anonymous groups, with the card that says what is promised.
 
-    Rows leave under the column's name with their group, its size and seq, the number of the row. The publishers doca,
-    laplace and linked also tell each record's position; the others do not, by design.
+    Rows leave under the column's name with their group, its size and seq, the number of the row.
+    The publishers doca, laplace and linked also tell each record's position; the others do not, by design.
 
     Args:
         feed: File to read: CSV (also .gz), JSON lines or Parquet; - is standard input.

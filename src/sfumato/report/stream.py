@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.card import Card
+from sfumato.errors import InputError
 from sfumato.evaluate.utility import Histogram
 from sfumato.report import charts
 from sfumato.report.markup import Markup, bullets, element, figure, folded, grid, joined
@@ -51,6 +52,9 @@ def stream_chapter(
     >>> [section.heading for section in stream_chapter("hours", truth, {"Laplace": release}).sections]
     ['Laplace', 'Side by side']
     """
+    empty = next((name for name, release in releases.items() if not len(release.values)), None)
+    if empty is not None or not len(truth):
+        raise InputError(f"{empty or 'the stream'} has no rows; there is nothing to show")
     sections = [Section(name, _release(column, truth, release)) for name, release in releases.items()]
     lead = f"{count(len(truth))} records of {column} were published as a stream in {len(releases)} ways."
     alike = "The histogram of each release is shown over that of the records; nearer is better."
@@ -67,7 +71,7 @@ def intersection(truth: Numbers, released: Numbers, bins: int = FINE) -> float:
     0.75
     """
     shape = _histogram("", truth, released, bins, clipped=False)
-    return float(np.minimum(shape.before / len(truth), shape.after / max(1, len(released))).sum())
+    return float(np.minimum(shape.before / len(truth), shape.after / len(released)).sum())
 
 
 def _histogram(name: str, truth: Numbers, released: Numbers, bins: int, *, clipped: bool = True) -> Histogram:
@@ -117,10 +121,12 @@ def _limits(card: Card) -> Markup:
 
 
 def _measures(truth: Numbers, released: Numbers) -> Markup:
-    rows = [["Rows", count(len(truth)), count(len(released))]]
-    rows += [["Mean", f"{truth.mean():.6g}", f"{released.mean():.6g}"]] if len(released) else []
+    rows = [
+        ["Rows", count(len(truth)), count(len(released))],
+        ["Mean", f"{truth.mean():.6g}", f"{released.mean():.6g}"],
+    ]
     for name, share in QUARTERS.items():
-        rows.append([name, *(f"{np.quantile(values, share):.6g}" for values in (truth, released) if len(values))])
+        rows.append([name, *(f"{np.quantile(values, share):.6g}" for values in (truth, released))])
     rows.append(
         ["Outside the true range", "0", count(int(((released < truth.min()) | (released > truth.max())).sum()))]
     )

@@ -82,7 +82,7 @@ class TimedWindows(Publisher):
             return self.publisher.push_many(np.empty(0))
         intervals = np.floor(np.nan_to_num(records[:, 1], nan=-math.inf) / self.every)
         reached = np.maximum.accumulate(intervals)
-        starts = np.flatnonzero(np.diff(reached, prepend=reached[0] - 1))
+        starts = np.flatnonzero(np.append(True, reached[1:] != reached[:-1]))
         ends = [*starts[1:].tolist(), len(records)]
         left = []
         for start, end in zip(starts.tolist(), ends, strict=True):
@@ -107,7 +107,8 @@ class TimedWindows(Publisher):
         return [self.publisher.tick() for _ in range(passed)]
 
     def flush(self) -> Published:
-        return self.publisher.flush()
+        """Return the rows of the last interval, which ends with the stream; nothing, if the clock never started."""
+        return self.publisher.push_many(np.empty(0)) if self._now is None else self.publisher.flush()
 
     def parameters(self) -> dict[str, Any]:
         return {**self.publisher.parameters(), "every": self.every}
