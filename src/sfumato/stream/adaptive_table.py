@@ -7,6 +7,7 @@ a Poisson law convolved with a two-sided geometric one needs two passes.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ class Tables(NamedTuple):
         return found
 
 
+@lru_cache(maxsize=16)
 def tables(scale: float, most: int) -> Tables:
     """Return the tables for noise of a scale and counts up to `most`.
 

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.card import Card
 from sfumato.parameters import OneOf, Real, Whole
 from sfumato.random import Source
-from sfumato.stream.adaptive_model import Model
+from sfumato.stream.adaptive_model import Model, Scales
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.grid import Interval
 from sfumato.stream.noise import exact_epsilon, laplace_draws, noise_scale
@@ -79,7 +79,7 @@ class ClockWindows(Publisher):
         self._count_scale = noise_scale(1, epsilon * COUNTED)
         self._grid = RankGrid(self.bounds, self.block, epsilon * (1 - COUNTED))
         self._bin_scale = noise_scale(1, epsilon)
-        self._model = Model(self.bounds, self.expected, self.bins, float(self._bin_scale))
+        self._model = Model(self.bounds, self.expected, self.bins, Scales(float(self._bin_scale), 0.0, 0.0))
         self._run = WordRun(rng)
         self._windows = Tumbling(self.most + 1)  # never full: the clock ends windows
         self._padding = np.array([(self.bounds[0] + self.bounds[1]) / 2])
@@ -134,7 +134,7 @@ class ClockWindows(Publisher):
         noisy = self._counts + laplace_draws(self._run, len(self._counts), self._bin_scale)
         size = max(int(noisy.sum()), 0)
         bins = self._bins
-        rows = self._model.learn(noisy, bins, size) if size else np.empty(0)
+        rows = self._model.rows(self._model.read(noisy, bins, size)) if size else np.empty(0)
         self._begin()
         return rows
 
