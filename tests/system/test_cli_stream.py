@@ -90,6 +90,26 @@ def test_every_output_format_is_written(folder: Path, name: str) -> None:
     assert (folder / f"{name}.card.json").exists()
 
 
+def test_a_named_pipe_is_a_pipe(folder: Path) -> None:
+    arguments = [
+        "stream",
+        "/dev/stdin",
+        "-o",
+        "out.csv",
+        "--column",
+        "hours",
+        "--publisher",
+        "laplace",
+        "--bounds",
+        "-10",
+        "10",
+    ]
+    command = [sys.executable, "-m", "sfumato", *arguments, "--checkpoint", "kept"]
+    done = subprocess.run(command, input=b"hours\n5\n6\n", cwd=folder, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"resume from record 0\n")
+    assert pl.read_csv("out.csv").height == 2
+
+
 @pytest.mark.parametrize("content", ["", "hours\n", "drive,hours\n"])
 def test_an_empty_feed_gives_a_header_and_a_card(folder: Path, content: str) -> None:
     (folder / "empty.csv").write_text(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -31,18 +32,20 @@ class CrashError(BaseException):
     """Stands for the moment the power goes."""
 
 
-class Power:
-    """Fails at the given step to the disk, a write with half of its bytes done, and at every step after it."""
+class Disk:
+    """Fails at the given step, a write with half of its bytes done: for good if the power goes, once if it is full."""
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
+    def __init__(self, steps: int, *, full: bool) -> None:
+        self.left, self.full = steps, full
 
     def step(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **named: Any) -> Any:
             self.left -= 1
             if self.left == 0 and real is os.write:
                 real(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
-            if self.left <= 0:
+            if self.left == 0 and self.full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            if self.left <= 0 and not self.full:
                 raise CrashError
             return real(*arguments, **named)
 
@@ -68,33 +71,34 @@ def rows(file: Path) -> dict[int, tuple[str, ...]]:
     return {int(cells[3]): cells for cells in (tuple(line.split(",")) for line in lines)}
 
 
-def crashed(folder: Path, name: str, steps: int) -> bool:
-    """Run until the power goes at a step to the disk; return whether it went before the stream was done."""
+def crashed(folder: Path, name: str, steps: int, *, full: bool) -> bool:
+    """Run until the disk fails at a step; return whether it failed before the stream was done."""
     with pytest.MonkeyPatch.context() as patch:
-        power = Power(steps)
+        disk = Disk(steps, full=full)
         for real in ("write", "fsync", "fdatasync", "ftruncate"):
-            patch.setattr(os, real, power.step(getattr(os, real)))
-        patch.setattr(Path, "replace", power.step(Path.replace))
+            patch.setattr(os, real, disk.step(getattr(os, real)))
+        patch.setattr(Path, "replace", disk.step(Path.replace))
         try:
             job(folder, name).run()
-        except CrashError:
+        except (CrashError, InputError):
             return True
     return False
 
 
+@pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("name", PUBLISHERS)
 @pytest.mark.usefixtures("small_batches")
-def test_a_crash_at_any_step_changes_nothing_that_left(tmp_path: Path, name: str) -> None:
+def test_a_crash_at_any_step_changes_nothing_that_left(tmp_path: Path, name: str, full: bool) -> None:
     values = np.random.default_rng(1).integers(0, 100, RECORDS).astype(str).tolist()
     values[7] = "x"
     for steps in range(1, 1000):
         folder = tmp_path / str(steps)
         folder.mkdir()
         (folder / "in.csv").write_text("\n".join(["hours", *values]) + "\n")
-        if not crashed(folder, name, steps):
+        if not crashed(folder, name, steps, full=full):
             break
         seen = rows(folder / "out.csv")
-        crashed(folder, name, 1 + steps * 7 % 13)  # and once more, on the way on
+        crashed(folder, name, 1 + steps * 7 % 13, full=full)  # and once more, on the way on
         second = rows(folder / "out.csv")
         assert {seq: second[seq] for seq in seen if seq in second} == {seq: seen[seq] for seq in seen if seq in second}
         job(folder, name).run()

@@ -54,17 +54,20 @@ def stream(
     """
     from sfumato.cli.plan import plan
     from sfumato.stream.bad import OnBad
-    from sfumato.stream.inlet import STDIN
     from sfumato.stream.job import Job
 
     refuse_mixed_output(output, card, json=False)
-    live = follow or feed == STDIN
-    asked = plan(options.publisher, options.given(), names(column), OnBad.read(on_bad), live=live)
+    arriving = follow or not feed.is_file()
+    asked = plan(options.publisher, options.given(), names(column), OnBad.read(on_bad), live=arriving)
     job = Job(feed, output, asked.publisher, asked.screen, checkpoint, card, follow, clock=asked.clock)
     if ledger is not None and options.horizon is not None:
         raise ParameterError("--ledger cannot charge a promise that begins anew with every --horizon; leave one out")
-    with _hooks(job, ledger) as hooks:
-        outcome = job.run(hooks)
+    try:
+        with _hooks(job, ledger) as hooks:
+            outcome = job.run(hooks)
+    except KeyboardInterrupt:
+        sys.stderr.write("sfumato: interrupted at once; what has left stays where it is\n")
+        return INTERRUPTED
     return _said(job, outcome)
 
 

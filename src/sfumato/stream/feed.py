@@ -33,7 +33,7 @@ class Feed:
 
     def __init__(self, path: str | Path, columns: Columns, *, follow: bool = False) -> None:
         self.path, self.columns, self.offset = Path(path), columns, 0
-        self.piped = self.path == STDIN
+        self.piped = self.path == STDIN or (self.path.exists() and not self.path.is_file())
         if follow and self.piped:
             raise InputError("a pipe is always followed; leave --follow out")
         self._follow, self._grows, self._raw = follow, True, Raw(self.path, follow=follow)

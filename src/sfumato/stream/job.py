@@ -101,6 +101,8 @@ class Job:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
         if self.card_file.exists() and not resumed:
             raise InputError(f"card '{self.card_file}' exists; remove it or choose another name")
+        if not self.card_file.parent.is_dir():
+            raise InputError(f"card '{self.card_file}' cannot be written: there is no folder '{self.card_file.parent}'")
 
     def _question(self) -> dict[str, Any]:
         """Return what must be the same for a checkpoint to be gone on with."""
@@ -129,6 +131,9 @@ class Job:
             with self.target.open("rb") as file:
                 card = card.for_file(self.target.name, hashlib.file_digest(file, "sha256").hexdigest())
         fresh = self.card_file.with_name(f".{os.getpid()}.partial-{self.card_file.name}")
-        fresh.write_text(card.to_json(), encoding="utf-8")
-        fresh.replace(self.card_file)
+        try:
+            fresh.write_text(card.to_json(), encoding="utf-8")
+            fresh.replace(self.card_file)
+        except OSError as error:
+            raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
         return card

@@ -126,10 +126,12 @@ class Journal:
         self._emit(at.chunk, at.quarantined)
 
     def settle(self) -> None:
-        """Wait until the checkpoint is written and its rows have left."""
-        writing, self._writing = self._writing, None
-        if writing is not None:
-            writing.result()
+        """Wait until the checkpoint is written and its rows have left; once that failed, it fails for ever.
+
+        A later checkpoint would not hold the rows of the one that failed.
+        """
+        if self._writing is not None:
+            self._writing.result()
 
     def close(self, *, complete: bool = True) -> None:
         """Let the files go, once they are safe on the disk; a Parquet file appears if the stream is `complete`."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -60,13 +62,11 @@ class Appended:
 
     def __init__(self, path: Path, place: Place = START) -> None:
         self._path, self._length = path, place.length
-        try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise InputError(f"output '{path}' cannot be written: {error.strerror}") from error
         start = max(0, place.length - TAIL)
-        self._tail = os.pread(self._descriptor, place.length - start, start)
-        self._cut(place)
+        with _told(path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._tail = os.pread(self._descriptor, place.length - start, start)
+            self._cut(place)
 
     def _cut(self, place: Place) -> None:
         if self.place != place:
@@ -82,15 +82,14 @@ class Appended:
         return Place(self._length, hashlib.sha256(self._tail).hexdigest())
 
     def append(self, chunk: bytes) -> None:
-        try:
+        with _told(self._path):
             _write(self._descriptor, chunk)
-        except OSError as error:
-            raise InputError(f"output '{self._path}' cannot be written: {error.strerror}") from error
         self._length += len(chunk)
         self._tail = (self._tail + chunk[-TAIL:])[-TAIL:]
 
     def settle(self) -> None:
-        os.fdatasync(self._descriptor)
+        with _told(self._path):
+            os.fdatasync(self._descriptor)
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -140,6 +139,15 @@ class Nowhere:
 
     def remove(self) -> None:
         """Nothing to remove."""
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say in one sentence that a file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"output '{path}' cannot be written: {error.strerror}") from error
 
 
 def _write(descriptor: int, chunk: bytes) -> None:

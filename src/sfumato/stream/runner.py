@@ -114,6 +114,7 @@ class Runner:
         with suppress(SfumatoError):  # the first error is the one to tell
             if self._sound:
                 self._commit()
+        with suppress(SfumatoError):
             self.journal.close(complete=False)
 
     def _refuse_other_input(self) -> None:

@@ -80,9 +80,12 @@ class Sink:
         if self.form != PARQUET or self._finished:
             return
         fresh = self.path.with_name(f".{self.path.name}.partial")
-        pl.scan_csv(self._file, schema=self._nothing.schema).sink_parquet(fresh, row_group_size=ROW_GROUP)
-        fresh.replace(self.path)
-        self._file.unlink()
+        try:
+            pl.scan_csv(self._file, schema=self._nothing.schema).sink_parquet(fresh, row_group_size=ROW_GROUP)
+            fresh.replace(self.path)
+            self._file.unlink()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"output '{self.path}' cannot be made of '{self._file}': {error}") from error
 
     def _frame(self, published: Published) -> pl.DataFrame:
         values = self._publisher.columns(published, self._names)
