@@ -374,7 +374,7 @@ def test_only_the_first_records_of_a_person_count(folder: Path) -> None:
 def test_windows_by_the_clock_end_though_nothing_came(folder: Path) -> None:
     times = [0.5, 1.5, 2.5, 31.0, 32.0, 5.0]  # the last comes late and counts where it comes
     pl.DataFrame({"at": times, "hours": [10.0] * 6}).write_csv("timed.csv")
-    options = ["--every", "10s", "--time", "at", "--epsilon", "50"]
+    options = ["--every", "10s", "--time", "at", "--epsilon", "500"]
     assert (
         run(["stream", "timed.csv", "-o", "out.csv", "--column", "hours", "--publisher", "rank", *BOUNDS, *options])
         == 0
