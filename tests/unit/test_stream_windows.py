@@ -163,6 +163,14 @@ def test_later_records_of_a_person_become_the_public_default() -> None:
     assert capped.values == pytest.approx(plain.values, abs=0.01)
 
 
+def test_capped_persons_are_linked_as_their_publisher_is() -> None:
+    records = np.array([[10.0, 1], [90, 2]])
+    out = CappedPersons(LinkedResponse((0, 100), window=2), rng=SeededSource(1))
+    assert out.linked
+    assert out.push_many(records).position is not None
+    assert not CappedPersons(RankWindows((0, 100))).linked
+
+
 def test_a_new_horizon_counts_anew() -> None:
     inner = RankWindows((0, 100), window=6)
     publisher = CappedPersons(inner, limit=1, horizon=10.0)

@@ -67,6 +67,7 @@ class CappedPersons(Publisher):
         super().__post_init__()
         if rng is not None:
             self.publisher = replace(self.publisher, rng=rng)  # type: ignore[type-var]
+        self.linked = self.publisher.linked  # type: ignore[misc]  # as the one behind it
         self._given: dict[float, int] = {}
         self._period = -1
 
