@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +42,13 @@ def speed_rows() -> Iterator[Row]:
         (lambda: LinkedResponse(BOUNDS), 0.5),
     ]
     for make, goal in makers:
-        seconds = best(lambda make=make: make().push_many(values), 3)
+        seconds = best(partial(_whole, make, values), 3)
         yield _speed(f"{make().name}, windows of 1000", RECORDS / seconds, goal)
         yield _speed(f"{make().name}, one by one", SINGLE / _one_by_one(make(), values[:SINGLE].tolist()), 0.3)
+
+
+def _whole(make: Callable[[], Publisher], values: Numbers) -> None:
+    make().push_many(values)
 
 
 def _one_by_one(publisher: Publisher, values: list[float]) -> float:
