@@ -31,7 +31,7 @@ from sfumato.stream.runner import Hooks, Pace
 
 BOUNDS = (0.0, 1000.0)
 RECORDS = 100_000
-LONGEST_LIFE = 0.08
+LONGEST_LIFE = 0.06
 MOST_ATTEMPTS = 500
 
 
@@ -46,12 +46,12 @@ def made(name: str) -> Publisher:
 
 def live(folder: Path, name: str, source: str, target: str) -> None:
     """Run the stream in this process, with short batches and frequent checkpoints."""
-    inlet.PIECE = 2048
+    inlet.PIECE = 512
     screen = NumberScreen({"hours": BOUNDS})
     say = Hooks(say=lambda sentence: os.write(2, f"{sentence}\n".encode()))
     where = folder / target if target != "-" else Path("-")
     card = folder / "card.json"
-    Job(Path(source), where, made(name), screen, folder / "kept", card, pace=Pace(700, 0.01)).run(say)
+    Job(Path(source), where, made(name), screen, folder / "kept", card, pace=Pace(100, 0.01)).run(say)
 
 
 def fork(folder: Path, name: str, source: str, target: str, ends: tuple[int, int, int] | None) -> int:
