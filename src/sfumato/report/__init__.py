@@ -4,17 +4,20 @@ from sfumato.report.answers import answer_picture, answers_chapter
 from sfumato.report.findings import findings_chapter
 from sfumato.report.local import local_chapter, local_report
 from sfumato.report.page import Chapter, Section, collect
+from sfumato.report.stream import StreamRelease, stream_chapter
 from sfumato.report.table import table_chapter, table_report
 
 __all__ = [
     "Chapter",
     "Section",
+    "StreamRelease",
     "answer_picture",
     "answers_chapter",
     "collect",
     "findings_chapter",
     "local_chapter",
     "local_report",
+    "stream_chapter",
     "table_chapter",
     "table_report",
 ]

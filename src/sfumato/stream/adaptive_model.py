@@ -1,0 +1,165 @@
+"""What an adaptive histogram has learnt from released counts: the long run, its fine shape, and how windows differ.
+
+The long run is the mean of noisy counts, never projected before it is averaged, so that it stays unbiased; the shape
+within bins is sharpened by overlapping bins (Richardson 1972; Lucy 1974).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sfumato.stream.adaptive_table import tables
+from sfumato.stream.base import Integers, Numbers
+
+CELLS = 2048  # the public grid on which bins begin and end
+FIRST = 32  # bins of the first window; each later one may have as many more
+EVEN = 0.05  # the share of bins that is spread evenly, so that no region is left without
+MEMORY = 300  # windows after which the past fades
+TAIL = 12  # rows at either end that leave as expectations
+RATES = 8  # how many rates a bin may have besides nothing and the long run's
+STICKY = 0.98  # how likely neighbouring bins are alike, before anything is learnt
+STRENGTH = 20.0  # the weight of that first guess
+FADE = 0.02  # how fast it, and what was learnt later, fades from window to window
+SLACK = 0.1  # of the long run's own noise, allowed before Markov's inequality is used
+LEAST_WEIGHT = 1e-5  # no step from one state to another is ever impossible
+POSSIBLE = 1e-4  # nor is any value: so much of an even distribution is mixed into the long run
+COARSE = 3  # a window that will be looked at twice has so many times fewer bins at first
+CROWDED = 20.0  # in scales of the noise: records that make a bin crowded, and half of them those of a finer bin
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+class Scales(NamedTuple):
+    """The noise of a window counted once, and of one counted twice: coarsely, then finely."""
+
+    plain: float
+    coarse: float
+    fine: float
+
+
+class Bins(NamedTuple):
+    """The cells at which bins begin (and the last one ends), and the bin of each cell."""
+
+    edges: Integers
+    of_cell: Integers
+
+
+class Reading(NamedTuple):
+    """What a window's noisy counts were read as: each bin's mean and variance, and the mean count of each cell."""
+
+    noisy: Integers
+    bins: Bins
+    size: int
+    means: Numbers
+    variances: Numbers
+    cells: Numbers
+
+
+class Model:
+    """Everything that is public before a window is counted; `read` takes its noisy counts, `rows` learns from them.
+
+    >>> model = Model((0.0, 10.0), 100, 8, Scales(2.0, 2.0, 2.0))
+    >>> bins = model.bins()
+    >>> reading = model.read(model.count(np.full(100, 5.0), bins), bins, 100)
+    >>> bool(abs(np.median(model.rows(reading)) - 5) < 1)
+    True
+    """
+
+    def __init__(self, bounds: tuple[float, float], window: int, bins: int, scales: Scales) -> None:
+        self._low, self._high = bounds
+        self._width = (bounds[1] - bounds[0]) / CELLS
+        self._window, self._most, self._scales = window, bins, scales
+        self._rates = np.geomspace(0.35 * scales.plain, max(0.45 * window, 0.7 * scales.plain), RATES)
+        states = RATES + 2
+        alike = np.full((states, states), (1 - STICKY) / (states - 1))
+        np.fill_diagonal(alike, STICKY)
+        self._alike, self._start = alike * STRENGTH, np.full(states, STRENGTH / states)
+        self._raw = np.full(CELLS, 1 / CELLS)
+        self._shape = self._raw.copy()
+        self._seen, self._crowd = np.zeros(1), np.zeros(1)
+
+    def arrays(self) -> dict[str, Numbers]:
+        """What was learnt, as it stands in a state."""
+        named = {"alike": self._alike, "start": self._start, "raw": self._raw, "shape": self._shape}
+        return {**named, "seen": self._seen, "crowd": self._crowd}
+
+    @property
+    def twice(self) -> bool:
+        """Whether the next window is counted twice: most records of the last ones sat in crowded bins."""
+        return self._scales.fine > 0 and bool(self._crowd[0] > 0.5)
+
+    def bins(self) -> Bins:
+        """The bins of the next window: at quantiles of the long run, shifted a little from window to window."""
+        from sfumato.stream.adaptive_cells_kernel import cut_bins, long_run
+
+        turn = int(self._seen[0])
+        most = max(2, self._most // COARSE) if self.twice else self._most
+        count = min(most, FIRST * (turn + 1), CELLS)
+        return Bins(*cut_bins(long_run(self._raw), EVEN, count, turn * GOLDEN % 1 if turn else 1.0))
+
+    def count(self, values: Numbers, bins: Bins) -> Integers:
+        """The exact counts of a window's records in its bins: secret until noise falls on them."""
+        from sfumato.stream.adaptive_kernel import bin_counts
+
+        return bin_counts(values, self._low, self._width, CELLS // 2, bins.of_cell, len(bins.edges) - 1)
+
+    def read(self, noisy: Integers, bins: Bins, size: int) -> Reading:
+        """Take the noisy counts of a window of `size` records; return what they mean."""
+        from sfumato.stream.adaptive_cells_kernel import bin_sums, fix_total, long_run, spread_counts
+
+        likely = (1 - POSSIBLE) * long_run(self._raw) + POSSIBLE / CELLS
+        expected = bin_sums(likely, bins.edges) * size
+        means, variances = self._posterior(noisy, expected)
+        fix_total(means, variances, expected, size)
+        return Reading(noisy, bins, size, means, variances, spread_counts(means, bins.edges, self._shape))
+
+    def finer(self, reading: Reading) -> Bins:
+        """The bins in which a window is counted a second time: crowded ones cut into parts."""
+        from sfumato.stream.adaptive_refine_kernel import finer_bins
+
+        part = CROWDED / 2 * self._scales.coarse
+        return Bins(*finer_bins(reading.means, reading.bins.edges, reading.cells, part))
+
+    def sharpen(self, reading: Reading, noisy: Integers, finer: Bins) -> Reading:
+        """Take the noisy counts of the finer bins; return the reading with cells that follow them."""
+        from sfumato.stream.adaptive_cells_kernel import spread_counts
+        from sfumato.stream.adaptive_refine_kernel import sharpened
+
+        noise = 2 * self._scales.fine**2
+        counts = sharpened(reading.means, reading.bins.edges, reading.cells, finer.edges, noisy, noise)
+        return reading._replace(cells=spread_counts(counts, finer.edges, self._shape))
+
+    def rows(self, reading: Reading) -> Numbers:
+        """The rows of a window in rank order; what it says is learnt for the windows to come."""
+        from sfumato.stream.adaptive_cells_kernel import long_run, remember
+        from sfumato.stream.adaptive_rows_kernel import quantile_rows, replace_tails
+
+        noisy, bins, size, means, variances, cells = reading
+        rows = quantile_rows(cells, size)
+        if size > 2 * TAIL:
+            replace_tails(rows, means, variances, bins.edges.astype(np.float64), TAIL)
+        weight = min(1.0, size / self._window)
+        gains = (weight * max(1 / (self._seen[0] + extra), 1 / MEMORY) for extra in (1, 2))
+        remember(self._raw, self._shape, long_run(self._raw), noisy, bins.edges, cells, size, *gains)
+        crowd = float(means[means > CROWDED * self._scales.plain].sum()) / size
+        self._crowd += max(1 / (self._seen[0] + 1), 0.1) * (crowd - self._crowd)
+        self._seen += 1
+        return np.clip(self._low + self._width * rows, self._low, self._high)
+
+    def _posterior(self, noisy: Integers, expected: Numbers) -> tuple[Numbers, Numbers]:
+        """Return mean and variance of every bin's count, and learn how alike neighbouring bins are."""
+        from sfumato.stream.adaptive_kernel import emissions, forward_backward, moments
+
+        scale = self._scales.coarse if self.twice else self._scales.plain
+        made = tables(scale, self._window)
+        slack = SLACK * math.sqrt(2) * scale / math.sqrt(min(self._seen[0] + 1, MEMORY))
+        facts = self._rates, made.rows(self._rates), slack, made.likelihood, made.lowest
+        chance, rows, columns = emissions(noisy, expected, made.rows(expected), *facts)
+        alike = self._alike / self._alike.sum(axis=1, keepdims=True)
+        posterior, steps = forward_backward(chance, alike, self._start / self._start.sum())
+        new = max(1 / (self._seen[0] + 2), FADE)
+        self._alike += new * (STRENGTH * steps / len(noisy) - self._alike) + LEAST_WEIGHT
+        self._start += new * (STRENGTH * posterior[0] - self._start) + LEAST_WEIGHT
+        return moments(posterior, rows, columns, noisy, made.mean, made.variance)
