@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import InputError
+from sfumato.evaluate import histogram_intersection
 from sfumato.report import StreamRelease, collect, stream_chapter
-from sfumato.report.stream import intersection
 from sfumato.stream import NaiveLaplace
 from sfumato.stream.doca import DOCA
 
@@ -33,10 +33,10 @@ def test_the_chapter_says_what_is_promised_and_what_is_not() -> None:
 
 
 def test_the_same_values_have_all_in_common_and_distant_ones_nothing() -> None:
-    assert intersection(TRUTH, TRUTH) == pytest.approx(1.0)
-    assert intersection(TRUTH, TRUTH + 1e9) == 0.0
+    assert histogram_intersection(TRUTH, TRUTH) == pytest.approx(1.0)
+    assert histogram_intersection(TRUTH, TRUTH + 1e9) == 0.0
     half = np.where(np.arange(2000) % 2, TRUTH, 1e9)
-    assert intersection(TRUTH, half) == pytest.approx(0.5, abs=0.05)
+    assert histogram_intersection(TRUTH, half) == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_name_cannot_become_a_tag() -> None:

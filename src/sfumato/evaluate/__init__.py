@@ -1,8 +1,9 @@
-"""How useful and how risky a released table is."""
+"""How useful and how risky a released table is, and how far a released stream lies from the true one."""
 
 from sfumato.evaluate.centroids import variance_lost
 from sfumato.evaluate.check import Measures, SensitiveMeasures, check
 from sfumato.evaluate.risk import Risk, risks
+from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility
 from sfumato.evaluate.workload import Workload
 
@@ -16,7 +17,10 @@ __all__ = [
     "Workload",
     "check",
     "histogram",
+    "histogram_intersection",
     "risks",
+    "squared_error",
     "utility",
     "variance_lost",
+    "window_distance",
 ]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from sfumato.card import Card
 from sfumato.errors import InputError
+from sfumato.evaluate.stream import histogram_intersection
 from sfumato.evaluate.utility import Histogram
 from sfumato.report import charts
 from sfumato.report.markup import Markup, bullets, element, figure, folded, grid, joined
@@ -22,7 +23,7 @@ from sfumato.report.page import Chapter, Section
 from sfumato.report.words import count, percent
 
 Numbers = npt.NDArray[np.float64]
-FINE, COARSE = 100, 30
+COARSE = 30
 QUARTERS = {"First quarter up to": 0.25, "Median": 0.5, "Third quarter up to": 0.75}
 KEY = ("truth: filled", "released: line")
 
@@ -62,21 +63,9 @@ def stream_chapter(
     return Chapter(heading, summary, [*sections, Section("Side by side", _compared(truth, releases))])
 
 
-def intersection(truth: Numbers, released: Numbers, bins: int = FINE) -> float:
-    """Return the share of two histograms that lies in common, over equal bins of the true values' range.
-
-    Released values out of that range count for nothing.
-
-    >>> intersection(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0, 9.0]), bins=4)
-    0.75
-    """
-    shape = _histogram("", truth, released, bins, clipped=False)
-    return float(np.minimum(shape.before / len(truth), shape.after / len(released)).sum())
-
-
-def _histogram(name: str, truth: Numbers, released: Numbers, bins: int, *, clipped: bool = True) -> Histogram:
+def _histogram(name: str, truth: Numbers, released: Numbers, bins: int) -> Histogram:
     edges = np.histogram_bin_edges(truth, bins)
-    shown = np.clip(released, edges[0], edges[-1]) if clipped else released
+    shown = np.clip(released, edges[0], edges[-1])
     before, after = (np.histogram(values, edges)[0].astype(np.float64) for values in (truth, shown))
     labels = tuple(f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges))
     return Histogram(name, labels, before, after, edges)
@@ -137,12 +126,12 @@ def _compared(truth: Numbers, releases: Mapping[str, StreamRelease]) -> Markup:
     rows = [
         [
             name,
-            percent(intersection(truth, release.values)),
+            percent(histogram_intersection(truth, release.values)),
             f"{release.card.guarantee.parameters['epsilon']:g}"
             if "epsilon" in release.card.guarantee.parameters
             else "none",
         ]
         for name, release in releases.items()
     ]
-    lead = f"What the two histograms have in common, over {FINE} bins, and the privacy loss that is proven."
+    lead = "What the two histograms have in common, over 100 bins, and the privacy loss that is proven."
     return joined([element("p", lead), grid("Releases", ["", "In common", "ε"], rows)])
