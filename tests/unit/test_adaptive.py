@@ -53,24 +53,27 @@ def test_tables_hold_the_law_of_noisy_poisson_counts() -> None:
     assert made.mean[made.zero, 5 - made.lowest] == 0
 
 
-@given(seed=st.integers(0, 10**6), bins=st.integers(1, 6), states=st.integers(2, 3))
+@given(seed=st.integers(0, 10**6), bins=st.integers(1, 5), states=st.integers(2, 3))
 def test_forward_backward_agrees_with_all_paths(seed: int, bins: int, states: int) -> None:
     draw = np.random.default_rng(seed)
-    chance, start = draw.random((bins, states)) + 0.01, draw.dirichlet(np.ones(states))
-    transition = draw.dirichlet(np.ones(states), states)
-    posterior, steps = np.zeros((bins, states)), np.zeros((states, states))
+    chance, jump, stay = draw.random((bins, states)) + 0.01, draw.dirichlet(np.ones(states)), draw.random(states)
+    posterior, stays, leaves, jumps = np.zeros((bins, states)), *np.zeros((3, states))
     total = 0.0
     for path in itertools.product(range(states), repeat=bins):
-        weight = start[path[0]] * math.prod(chance[place, state] for place, state in enumerate(path))
-        weight *= math.prod(transition[one, other] for one, other in itertools.pairwise(path))
-        total += weight
-        for place, state in enumerate(path):
-            posterior[place, state] += weight
-        for one, other in itertools.pairwise(path):
-            steps[one, other] += weight
-    found, between = forward_backward(chance, transition, start)
-    assert found == pytest.approx(posterior / total, abs=1e-9)
-    assert between == pytest.approx(steps / total, abs=1e-9)
+        for jumped in itertools.product((False, True), repeat=bins - 1):
+            steps = list(zip(itertools.pairwise(path), jumped, strict=True))
+            weight = jump[path[0]] * math.prod(chance[place, state] for place, state in enumerate(path))
+            for (one, other), gone in steps:
+                weight *= (1 - stay[one]) * jump[other] if gone else stay[one] * (one == other)
+            total += weight
+            for place, state in enumerate(path):
+                posterior[place, state] += weight
+            for (one, other), gone in steps:
+                stays[one] += weight * (not gone)
+                leaves[one] += weight * gone
+                jumps[other] += weight * gone
+    for found, wanted in zip(forward_backward(chance, stay, jump), (posterior, stays, leaves, jumps), strict=True):
+        assert found == pytest.approx(wanted / total, abs=1e-9)
 
 
 def test_emissions_follow_the_tables_and_markov() -> None:
