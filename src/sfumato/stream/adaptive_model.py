@@ -19,14 +19,15 @@ FIRST = 32  # bins of the first window; each later one may have as many more
 EVEN = 0.05  # the share of bins that is spread evenly, so that no region is left without
 MEMORY = 300  # windows after which the past fades
 TAIL = 12  # rows at either end that leave as expectations
-RATES = 12  # how many rates a bin may have besides nothing and the long run's
+RATES = 16  # how many rates a bin may have besides nothing and the long run's
 STICKY = 0.98  # how likely neighbouring bins are alike, before anything is learnt
 FADE = 0.02  # how fast that first guess, and what was learnt later, fades from window to window
 SLACK = 0.1  # of the long run's own noise, allowed before Markov's inequality is used
 LEAST = 1e-6  # no state is ever impossible, none stays for ever
 POSSIBLE = 1e-4  # nor is any value: so much of an even distribution is mixed into the long run
-COARSE = 3  # a window that will be looked at twice has so many times fewer bins at first
+COARSE = 4  # a window that will be looked at twice has so many times fewer bins at first
 CROWDED = 20.0  # in scales of the noise: records that make a bin crowded, and half of them those of a finer bin
+UNEVEN = 4.0  # times its even share, which a crowded bin holds at least
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -143,7 +144,7 @@ class Model:
         weight = min(1.0, size / self._window)
         gains = (weight * max(1 / (self._seen[0] + extra), 1 / MEMORY) for extra in (1, 2))
         remember(self._raw, self._shape, bins.long_run, noisy, bins.edges, cells, size, *gains)
-        crowd = float(means[means > CROWDED * self._scales.plain].sum()) / size
+        crowd = float(means[means > max(CROWDED * self._scales.plain, UNEVEN * size / len(means))].sum()) / size
         self._crowd += max(1 / (self._seen[0] + 1), 0.1) * (crowd - self._crowd)
         self._seen += 1
         return np.clip(self._low + self._width * rows, self._low, self._high)
