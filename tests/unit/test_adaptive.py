@@ -41,16 +41,16 @@ def test_tables_hold_the_law_of_noisy_poisson_counts() -> None:
         row = int(made.rows(np.array([rate]))[0])
         exact = 0.02 * 2 ** (row / 4)
         prior = [math.exp(-exact) * exact**count / math.factorial(count) for count in range(most + 1)]
-        for noisy in (-4, 0, 3, 25):
+        for noisy in (0, 3, 25, most):
             noise = [(1 - fade) / (1 + fade) * fade ** abs(noisy - count) for count in range(most + 1)]
             joint = np.array(prior) * noise
-            column = noisy - made.lowest
+            column = noisy
             assert made.likelihood[row, column] == pytest.approx(joint.sum(), rel=1e-9)
             mean = joint @ np.arange(most + 1) / joint.sum()
             assert made.mean[row, column] == pytest.approx(mean, rel=1e-9)
             spread = joint @ (np.arange(most + 1) - mean) ** 2 / joint.sum()
             assert made.variance[row, column] == pytest.approx(spread, rel=1e-6, abs=1e-9)
-    assert made.mean[made.zero, 5 - made.lowest] == 0
+    assert made.mean[made.zero, 5] == 0
 
 
 @given(seed=st.integers(0, 10**6), bins=st.integers(1, 5), states=st.integers(2, 3))
@@ -80,16 +80,14 @@ def test_emissions_follow_the_tables_and_markov() -> None:
     made = tables(2.0, 50)
     rates = np.array([1.0, 10.0])
     rows = made.rows(rates)
-    noisy, expected = np.array([0, 12]), np.array([0.05, 30.0])
-    chance, used, columns = emissions(
-        noisy, expected, made.rows(expected), rates, rows, 0.0, made.likelihood, made.lowest
-    )
-    assert columns.tolist() == [-made.lowest, 12 - made.lowest]
+    noisy, expected = np.array([-3, 12]), np.array([0.05, 30.0])
+    chance, used, columns = emissions(noisy, expected, made.rows(expected), rates, rows, 0.0, made.likelihood)
+    assert columns.tolist() == [0, 12]
     assert used[:, 0].tolist() == [made.zero] * 2
     assert chance[0, 3] == pytest.approx(made.likelihood[rows[1], columns[0]] * 0.05 / 10)
     assert chance[1, 3] == made.likelihood[rows[1], columns[1]]
     certain = np.array([[0.0, 0.0, 0.0, 1.0]] * 2)
-    means, variances = moments(certain, used, columns, noisy, made.mean, made.variance)
+    means, variances = moments(certain, used, columns, noisy, made.mean, made.variance, made.beyond)
     assert means.tolist() == [made.mean[rows[1], column] for column in columns]
     assert np.all(variances > 0)
 
@@ -272,6 +270,26 @@ def test_all_that_is_learnt_comes_from_noisy_counts() -> None:
         replayed.rows(replayed.read(noisy, replayed.bins(), 500))
     for name, array in first.arrays().items():
         assert np.array_equal(array, replayed.arrays()[name]), name
+
+
+@pytest.mark.parametrize("beyond", [-1, -40, 31, 90])
+def test_counts_out_of_reach_say_no_more_than_the_last(beyond: int) -> None:
+    scale, most = 5.0, 30
+    counts = np.arange(most + 1)
+    prior = np.exp(-4.0) * 4.0**counts / np.array([math.factorial(count) for count in range(most + 1)])
+    posteriors = [prior * np.exp(-np.abs(noisy - counts) / scale) for noisy in (beyond, min(max(beyond, 0), most))]
+    first, second = (posterior / posterior.sum() for posterior in posteriors)
+    assert first == pytest.approx(second)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.01, 50.0, 5000.0])
+def test_any_epsilon_gives_rows(epsilon: float) -> None:
+    draw = np.random.default_rng(4)
+    values = np.concatenate([draw.normal(centre, 1, 300) for centre in draw.uniform(0, 100, 20)])
+    rows = AdaptiveHistogram((0, 100), window=300, epsilon=epsilon, rng=SeededSource(1)).push_many(values).values
+    assert np.all((rows >= 0) & (rows <= 100))
+    if epsilon >= 50:
+        assert window_distance(values, rows, 300) < 1
 
 
 def test_counts_beyond_the_tables_stand_as_they_are() -> None:

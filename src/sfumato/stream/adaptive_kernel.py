@@ -36,7 +36,6 @@ def emissions(
     rate_rows: Integers,
     slack: float,
     likelihood: Numbers,
-    lowest: int,
 ) -> tuple[Numbers, Integers, Integers]:
     """Return each bin's likelihood under each state, with the rows and columns of the tables that belong to them.
 
@@ -46,7 +45,7 @@ def emissions(
     chance, rows = np.empty((bins, states)), np.empty((bins, states), dtype=np.int64)
     columns = np.empty(bins, dtype=np.int64)
     for place in range(bins):
-        column = min(max(observed[place] - lowest, 0), likelihood.shape[1] - 1)
+        column = min(max(observed[place], 0), likelihood.shape[1] - 1)
         columns[place] = column
         rows[place, 0], rows[place, 1] = likelihood.shape[0] - 1, follow[place]
         chance[place, 0], chance[place, 1] = likelihood[rows[place, 0], column], likelihood[rows[place, 1], column]
@@ -104,7 +103,13 @@ def forward_backward(chance: Numbers, stay: Numbers, jump: Numbers) -> tuple[Num
 
 @kernel
 def moments(
-    posterior: Numbers, rows: Integers, columns: Integers, observed: Integers, mean: Numbers, variance: Numbers
+    posterior: Numbers,
+    rows: Integers,
+    columns: Integers,
+    observed: Integers,
+    mean: Numbers,
+    variance: Numbers,
+    beyond: int,
 ) -> tuple[Numbers, Numbers]:
     """Return the posterior mean and variance of each bin's count; a count beyond the tables stands as it is."""
     bins, states = posterior.shape
@@ -117,6 +122,6 @@ def moments(
             first += posterior[place, state] * value
             second += posterior[place, state] * (variance[rows[place, state], column] + value * value)
         means[place], variances[place] = first, max(second - first * first, 1e-9)
-        if column == mean.shape[1] - 1:
+        if observed[place] >= beyond:
             means[place] = float(observed[place])
     return means, variances

@@ -156,11 +156,11 @@ class Model:
         scale = self._scales.coarse if self.twice else self._scales.plain
         made = tables(scale, self._window)
         slack = SLACK * math.sqrt(2) * scale / math.sqrt(min(self._seen[0] + 1, MEMORY))
-        facts = self._rates, made.rows(self._rates), slack, made.likelihood, made.lowest
+        facts = self._rates, made.rows(self._rates), slack, made.likelihood
         chance, rows, columns = emissions(noisy, expected, made.rows(expected), *facts)
         stay = self._stays / (self._stays + self._leaves)
         posterior, *steps = forward_backward(chance, stay, self._jumps / self._jumps.sum())
         new = max(1 / (self._seen[0] + 2), FADE)
         for learnt, found in zip((self._stays, self._leaves, self._jumps), steps, strict=True):
             learnt[:] = (1 - new) * learnt + new * found / len(noisy) + LEAST
-        return moments(posterior, rows, columns, noisy, made.mean, made.variance)
+        return moments(posterior, rows, columns, noisy, made.mean, made.variance, made.beyond)
