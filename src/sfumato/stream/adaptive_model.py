@@ -73,6 +73,7 @@ class Model:
         self._width = (bounds[1] - bounds[0]) / CELLS
         self._window, self._most, self._scales = window, bins, scales
         self._rates = np.geomspace(0.35 * scales.plain, max(0.45 * window, 0.7 * scales.plain), RATES)
+        self._rate_rows = tables(scales.plain, window).rows(self._rates)
         states = RATES + 2
         self._stays, self._leaves = np.full(states, STICKY), np.full(states, 1 - STICKY)
         self._jumps = np.full(states, 1 / states)
@@ -110,8 +111,8 @@ class Model:
         """Take the noisy counts of a window of `size` records; return what they mean."""
         from sfumato.stream.adaptive_cells_kernel import bin_sums, fix_total, spread_counts
 
-        likely = (1 - POSSIBLE) * bins.long_run + POSSIBLE / CELLS
-        expected = bin_sums(likely, bins.edges) * size
+        likely = (1 - POSSIBLE) * bin_sums(bins.long_run, bins.edges) + POSSIBLE / CELLS * np.diff(bins.edges)
+        expected = likely * size
         means, variances = self._posterior(noisy, expected)
         fix_total(means, variances, expected, size)
         return Reading(noisy, bins, size, means, variances, spread_counts(means, bins.edges, self._shape))
@@ -156,7 +157,7 @@ class Model:
         scale = self._scales.coarse if self.twice else self._scales.plain
         made = tables(scale, self._window)
         slack = SLACK * math.sqrt(2) * scale / math.sqrt(min(self._seen[0] + 1, MEMORY))
-        facts = self._rates, made.rows(self._rates), slack, made.likelihood
+        facts = self._rates, self._rate_rows, slack, made.likelihood
         chance, rows, columns = emissions(noisy, expected, made.rows(expected), *facts)
         stay = self._stays / (self._stays + self._leaves)
         posterior, *steps = forward_backward(chance, stay, self._jumps / self._jumps.sum())
