@@ -317,10 +317,10 @@ def readings(path: Path) -> Numbers:
 def test_the_goals_are_reached(data: Callable[[str], Path], order: str, distance: float, overlap: float) -> None:
     values = readings(data("backblaze_smart9_201609.parquet"))
     if order == "random":
-        values = values[np.random.default_rng(0).permutation(len(values))]
+        values = values[np.random.default_rng(201).permutation(len(values))]
     values = values[:300_000]
     found = []
-    for seed in (1, 2, 3):
+    for seed in (201, 202, 203):  # none of those on which the constants were tuned
         rows = AdaptiveHistogram((0, 99618), rng=SeededSource(seed)).push_many(values).values
         found.append((window_distance(values, rows, 1000), histogram_intersection(values, rows)))
     distances, overlaps = zip(*found, strict=True)
