@@ -41,52 +41,53 @@ def test_tables_hold_the_law_of_noisy_poisson_counts() -> None:
         row = int(made.rows(np.array([rate]))[0])
         exact = 0.02 * 2 ** (row / 4)
         prior = [math.exp(-exact) * exact**count / math.factorial(count) for count in range(most + 1)]
-        for noisy in (-4, 0, 3, 25):
+        for noisy in (0, 3, 25, most):
             noise = [(1 - fade) / (1 + fade) * fade ** abs(noisy - count) for count in range(most + 1)]
             joint = np.array(prior) * noise
-            column = noisy - made.lowest
+            column = noisy
             assert made.likelihood[row, column] == pytest.approx(joint.sum(), rel=1e-9)
             mean = joint @ np.arange(most + 1) / joint.sum()
             assert made.mean[row, column] == pytest.approx(mean, rel=1e-9)
             spread = joint @ (np.arange(most + 1) - mean) ** 2 / joint.sum()
             assert made.variance[row, column] == pytest.approx(spread, rel=1e-6, abs=1e-9)
-    assert made.mean[made.zero, 5 - made.lowest] == 0
+    assert made.mean[made.zero, 5] == 0
 
 
-@given(seed=st.integers(0, 10**6), bins=st.integers(1, 6), states=st.integers(2, 3))
+@given(seed=st.integers(0, 10**6), bins=st.integers(1, 5), states=st.integers(2, 3))
 def test_forward_backward_agrees_with_all_paths(seed: int, bins: int, states: int) -> None:
     draw = np.random.default_rng(seed)
-    chance, start = draw.random((bins, states)) + 0.01, draw.dirichlet(np.ones(states))
-    transition = draw.dirichlet(np.ones(states), states)
-    posterior, steps = np.zeros((bins, states)), np.zeros((states, states))
+    chance, jump, stay = draw.random((bins, states)) + 0.01, draw.dirichlet(np.ones(states)), draw.random(states)
+    posterior, stays, leaves, jumps = np.zeros((bins, states)), *np.zeros((3, states))
     total = 0.0
     for path in itertools.product(range(states), repeat=bins):
-        weight = start[path[0]] * math.prod(chance[place, state] for place, state in enumerate(path))
-        weight *= math.prod(transition[one, other] for one, other in itertools.pairwise(path))
-        total += weight
-        for place, state in enumerate(path):
-            posterior[place, state] += weight
-        for one, other in itertools.pairwise(path):
-            steps[one, other] += weight
-    found, between = forward_backward(chance, transition, start)
-    assert found == pytest.approx(posterior / total, abs=1e-9)
-    assert between == pytest.approx(steps / total, abs=1e-9)
+        for jumped in itertools.product((False, True), repeat=bins - 1):
+            steps = list(zip(itertools.pairwise(path), jumped, strict=True))
+            weight = jump[path[0]] * math.prod(chance[place, state] for place, state in enumerate(path))
+            for (one, other), gone in steps:
+                weight *= (1 - stay[one]) * jump[other] if gone else stay[one] * (one == other)
+            total += weight
+            for place, state in enumerate(path):
+                posterior[place, state] += weight
+            for (one, other), gone in steps:
+                stays[one] += weight * (not gone)
+                leaves[one] += weight * gone
+                jumps[other] += weight * gone
+    for found, wanted in zip(forward_backward(chance, stay, jump), (posterior, stays, leaves, jumps), strict=True):
+        assert found == pytest.approx(wanted / total, abs=1e-9)
 
 
 def test_emissions_follow_the_tables_and_markov() -> None:
     made = tables(2.0, 50)
     rates = np.array([1.0, 10.0])
     rows = made.rows(rates)
-    noisy, expected = np.array([0, 12]), np.array([0.05, 30.0])
-    chance, used, columns = emissions(
-        noisy, expected, made.rows(expected), rates, rows, 0.0, made.likelihood, made.lowest
-    )
-    assert columns.tolist() == [-made.lowest, 12 - made.lowest]
+    noisy, expected = np.array([-3, 12]), np.array([0.05, 30.0])
+    chance, used, columns = emissions(noisy, expected, made.rows(expected), rates, rows, 0.0, made.likelihood)
+    assert columns.tolist() == [0, 12]
     assert used[:, 0].tolist() == [made.zero] * 2
     assert chance[0, 3] == pytest.approx(made.likelihood[rows[1], columns[0]] * 0.05 / 10)
     assert chance[1, 3] == made.likelihood[rows[1], columns[1]]
     certain = np.array([[0.0, 0.0, 0.0, 1.0]] * 2)
-    means, variances = moments(certain, used, columns, noisy, made.mean, made.variance)
+    means, variances = moments(certain, used, columns, noisy, made.mean, made.variance, made.beyond)
     assert means.tolist() == [made.mean[rows[1], column] for column in columns]
     assert np.all(variances > 0)
 
@@ -249,7 +250,7 @@ def test_every_count_has_noise_of_the_scale_that_epsilon_asks_for(moving: bool) 
         cells = np.clip((window / (100 / CELLS)).astype(int), 0, CELLS - 1)
         noises[kind] += (noisy - np.bincount(of_cell[cells], minlength=len(noisy))).tolist()
     assert (len(noises["finer"]) > 500) == moving
-    for kind, share in (("once", 1), ("twice", Fraction(17, 20)), ("finer", Fraction(3, 20))):
+    for kind, share in (("once", 1), ("twice", Fraction(4, 5)), ("finer", Fraction(1, 5))):
         if len(noises[kind]) < 500:
             continue
         size = np.abs(noises[kind]).mean()
@@ -271,6 +272,26 @@ def test_all_that_is_learnt_comes_from_noisy_counts() -> None:
         assert np.array_equal(array, replayed.arrays()[name]), name
 
 
+@pytest.mark.parametrize("beyond", [-1, -40, 31, 90])
+def test_counts_out_of_reach_say_no_more_than_the_last(beyond: int) -> None:
+    scale, most = 5.0, 30
+    counts = np.arange(most + 1)
+    prior = np.exp(-4.0) * 4.0**counts / np.array([math.factorial(count) for count in range(most + 1)])
+    posteriors = [prior * np.exp(-np.abs(noisy - counts) / scale) for noisy in (beyond, min(max(beyond, 0), most))]
+    first, second = (posterior / posterior.sum() for posterior in posteriors)
+    assert first == pytest.approx(second)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.01, 50.0, 5000.0])
+def test_any_epsilon_gives_rows(epsilon: float) -> None:
+    draw = np.random.default_rng(4)
+    values = np.concatenate([draw.normal(centre, 1, 300) for centre in draw.uniform(0, 100, 20)])
+    rows = AdaptiveHistogram((0, 100), window=300, epsilon=epsilon, rng=SeededSource(1)).push_many(values).values
+    assert np.all((rows >= 0) & (rows <= 100))
+    if epsilon >= 50:
+        assert window_distance(values, rows, 300) < 1
+
+
 def test_counts_beyond_the_tables_stand_as_they_are() -> None:
     publisher = AdaptiveHistogram((0, 100), window=20_000, epsilon=1.0, rng=SeededSource(1))
     rows = publisher.push_many(np.repeat([20.0, 80.0], 10_000)).values
@@ -281,7 +302,7 @@ def test_counts_beyond_the_tables_stand_as_they_are() -> None:
 def test_the_card_says_what_is_promised() -> None:
     card = AdaptiveHistogram((0, 100), epsilon=0.25, rng=SeededSource(1)).card("hours")
     assert card.guarantee.parameters == {"epsilon": 0.25}
-    assert any("85 %" in entry for entry in card.assumptions)
+    assert any("80 %" in entry for entry in card.assumptions)
     assert any("seed" in entry for entry in card.warnings)
 
 
@@ -296,10 +317,10 @@ def readings(path: Path) -> Numbers:
 def test_the_goals_are_reached(data: Callable[[str], Path], order: str, distance: float, overlap: float) -> None:
     values = readings(data("backblaze_smart9_201609.parquet"))
     if order == "random":
-        values = values[np.random.default_rng(0).permutation(len(values))]
+        values = values[np.random.default_rng(201).permutation(len(values))]
     values = values[:300_000]
     found = []
-    for seed in (1, 2, 3):
+    for seed in (201, 202, 203):  # none of those on which the constants were tuned
         rows = AdaptiveHistogram((0, 99618), rng=SeededSource(seed)).push_many(values).values
         found.append((window_distance(values, rows, 1000), histogram_intersection(values, rows)))
     distances, overlaps = zip(*found, strict=True)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.errors import ParameterError
 from sfumato.evaluate.stream import squared_error
 from sfumato.random import SeededSource
 from sfumato.stream.linked import WHOLE, LinkedResponse, truthful
@@ -33,6 +34,15 @@ def test_the_truth_is_told_no_more_often_than_epsilon_allows(epsilon: float) -> 
         assert spent <= Decimal(repr(epsilon))
         if epsilon < 40:
             assert (Decimal(told + 1) / (WHOLE - told - 1)).ln() > Decimal(repr(epsilon))
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 5000.0])
+def test_any_epsilon_gives_rows(epsilon: float) -> None:
+    values = np.random.default_rng(1).uniform(-5, 105, 5000)
+    rows = LinkedResponse((0, 100), epsilon=epsilon, rng=SeededSource(1)).push_many(values).values
+    assert np.all((rows >= 0) & (rows <= 100))
+    with pytest.raises(ParameterError, match="a bit tells nothing"):
+        LinkedResponse((0, 100), epsilon=1e-12)
 
 
 def test_reports_are_exact_comparisons() -> None:
@@ -182,14 +192,14 @@ def test_the_optimum_for_the_readings(data: Callable[[str], Path]) -> None:
     assert values[cut.place] == pytest.approx(15627, abs=2)
 
 
-def test_the_goal_is_reached(data: Callable[[str], Path]) -> None:
+def test_the_optimum_is_nearly_reached(data: Callable[[str], Path]) -> None:
     values = readings(data("backblaze_smart9_201609.parquet"))
     in_file = values[:300_000]
-    shuffled = values[np.random.default_rng(0).permutation(len(values))[:300_000]]
-    errors = [
-        squared_error(shuffled, LinkedResponse((0, 99618), rng=SeededSource(seed)).push_many(shuffled)) / shuffled.var()
-        for seed in (1, 2, 3, 4, 5)
-    ]
+    errors = []
+    for seed in (201, 202, 203, 204, 205):  # none of those on which the constants were tuned
+        shuffled = values[np.random.default_rng(seed).permutation(len(values))[:300_000]]
+        out = LinkedResponse((0, 99618), rng=SeededSource(seed)).push_many(shuffled)
+        errors.append(squared_error(shuffled, out) / shuffled.var())
     assert np.median(errors) <= 0.87
     assert max(errors) <= 0.885
     out = LinkedResponse((0, 99618), rng=SeededSource(1)).push_many(in_file)

@@ -23,11 +23,11 @@ from sfumato.stream.windows import Tumbling
 from sfumato.stream.words import WordRun
 
 SENSITIVITY = 2  # a replaced record leaves one bin and enters another
-FINE = Fraction(3, 20)  # the share of ε for the second count of a window that is counted twice
+FINE = Fraction(1, 5)  # the share of ε for the second count of a window that is counted twice
 NOTES = (
     "Rows of a window leave in rank order, drawn from the released distribution; none comes from a record.",
     "Noise of scale 2/ε falls on each bin's count; bins are chosen from counts released before, never from records.",
-    "After windows that sat in few bins, a window is counted twice, coarsely and finely, with 85 % and 15 % of ε.",
+    "After windows that sat in few bins, a window is counted twice, coarsely and finely, with 80 % and 20 % of ε.",
 )
 
 

@@ -36,7 +36,6 @@ def emissions(
     rate_rows: Integers,
     slack: float,
     likelihood: Numbers,
-    lowest: int,
 ) -> tuple[Numbers, Integers, Integers]:
     """Return each bin's likelihood under each state, with the rows and columns of the tables that belong to them.
 
@@ -46,7 +45,7 @@ def emissions(
     chance, rows = np.empty((bins, states)), np.empty((bins, states), dtype=np.int64)
     columns = np.empty(bins, dtype=np.int64)
     for place in range(bins):
-        column = min(max(observed[place] - lowest, 0), likelihood.shape[1] - 1)
+        column = min(max(observed[place], 0), likelihood.shape[1] - 1)
         columns[place] = column
         rows[place, 0], rows[place, 1] = likelihood.shape[0] - 1, follow[place]
         chance[place, 0], chance[place, 1] = likelihood[rows[place, 0], column], likelihood[rows[place, 1], column]
@@ -58,54 +57,59 @@ def emissions(
 
 
 @kernel
-def forward_backward(chance: Numbers, transition: Numbers, start: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the posterior probability of each bin's state, and the expected number of steps between states.
+def forward_backward(chance: Numbers, stay: Numbers, jump: Numbers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return each bin's posterior over states, and how often states are expected to stay, to be left, to be jumped to.
 
-    Inner loops run over a whole row, so that they are done several states at a time.
+    From bin to bin a state stays with its own probability, or gives way to one drawn from a common law (itself
+    included), so that a step costs as much as there are states, not its square.
     """
     bins, states = chance.shape
-    posterior = np.zeros((bins, states))
-    backwards = transition.T.copy()
+    posterior, leave = np.empty((bins, states)), 1 - stay
+    leaving = 1.0
     for place in range(bins):
-        if place == 0:
-            posterior[0] = start
-        else:
-            for other in range(states):
-                before = posterior[place - 1, other]
-                for state in range(states):
-                    posterior[place, state] += before * transition[other, state]
         total = 0.0
         for state in range(states):
-            posterior[place, state] *= chance[place, state]
+            kept = stay[state] * posterior[place - 1, state] if place > 0 else 0.0
+            posterior[place, state] = (kept + leaving * jump[state]) * chance[place, state]
             total += posterior[place, state]
-        scale = 1 / total
+        scale, leaving = 1 / total, 0.0
         for state in range(states):
             posterior[place, state] *= scale
-    steps = np.zeros((states, states))
-    behind, ahead, weighted = np.ones(states), np.empty(states), np.empty(states)
+            leaving += posterior[place, state] * leave[state]
+    stays, leaves, jumps = np.zeros(states), np.zeros(states), np.zeros(states)
+    behind, weighted = np.ones(states), np.empty(states)
     for place in range(bins - 2, -1, -1):
-        total = 0.0
+        landed, left, total = 0.0, 0.0, 0.0
         for state in range(states):
             weighted[state] = chance[place + 1, state] * behind[state]
-            ahead[state] = 0.0
-        for other in range(states):
-            for state in range(states):
-                ahead[state] += backwards[other, state] * weighted[other]
+            landed += jump[state] * weighted[state]
+            left += posterior[place, state] * leave[state]
+            total += posterior[place, state] * stay[state] * weighted[state]
+        total += left * landed
+        scale, largest = 1 / total, 0.0
         for state in range(states):
-            total += posterior[place, state] * ahead[state]
-        scale, largest = 1 / total, 1 / ahead.max()
+            stayed = posterior[place, state] * stay[state] * weighted[state] * scale
+            gone = posterior[place, state] * leave[state] * landed * scale
+            stays[state] += stayed
+            leaves[state] += gone
+            jumps[state] += left * jump[state] * weighted[state] * scale
+            posterior[place, state] = stayed + gone
+            behind[state] = stay[state] * weighted[state] + leave[state] * landed
+            largest = max(largest, behind[state])
         for state in range(states):
-            share = posterior[place, state] * scale
-            for other in range(states):
-                steps[state, other] += share * weighted[other]
-            posterior[place, state] = share * ahead[state]
-            behind[state] = ahead[state] * largest
-    return posterior, steps * transition
+            behind[state] /= largest
+    return posterior, stays, leaves, jumps
 
 
 @kernel
 def moments(
-    posterior: Numbers, rows: Integers, columns: Integers, observed: Integers, mean: Numbers, variance: Numbers
+    posterior: Numbers,
+    rows: Integers,
+    columns: Integers,
+    observed: Integers,
+    mean: Numbers,
+    variance: Numbers,
+    beyond: int,
 ) -> tuple[Numbers, Numbers]:
     """Return the posterior mean and variance of each bin's count; a count beyond the tables stands as it is."""
     bins, states = posterior.shape
@@ -118,6 +122,6 @@ def moments(
             first += posterior[place, state] * value
             second += posterior[place, state] * (variance[rows[place, state], column] + value * value)
         means[place], variances[place] = first, max(second - first * first, 1e-9)
-        if column == mean.shape[1] - 1:
+        if observed[place] >= beyond:
             means[place] = float(observed[place])
     return means, variances

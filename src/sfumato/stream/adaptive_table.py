@@ -15,17 +15,22 @@ import numpy as np
 from sfumato.stream.base import Integers, Numbers
 
 LEAST, STEPS = 0.02, 4  # rates on a geometric grid: from LEAST, STEPS to each doubling
+EVERY_COUNT = np.iinfo(np.int64).max
+TINY = 1e-290  # no count is impossible at any rate, or a division would fail
 LARGEST = 4096  # counts above it are read as they are: there the noise is small
-REACH = 30  # noise beyond so many scales is cut off
 
 
 class Tables(NamedTuple):
-    """By rate (the last one is 0) and noisy count: the likelihood, and the posterior mean and variance of the count."""
+    """By rate (the last one is 0) and noisy count: the likelihood, and the posterior mean and variance of the count.
+
+    A noisy count below 0 says as much as 0 does, and one above the largest possible count as much as that: the tails
+    of Laplace noise fall by the same factor whatever the count. From `beyond` on, counts are read as they are.
+    """
 
     likelihood: Numbers
     mean: Numbers
     variance: Numbers
-    lowest: int
+    beyond: int
 
     @property
     def zero(self) -> int:
@@ -44,21 +49,19 @@ def tables(scale: float, most: int) -> Tables:
     """Return the tables for noise of a scale and counts up to `most`.
 
     >>> made = tables(2.0, 10)
-    >>> bool(made.mean[made.rows(np.array([3.0]))[0], 3 - made.lowest] < 3.1)
+    >>> bool(2.9 < made.mean[made.rows(np.array([3.0]))[0], 3] < 3.1)
     True
     """
+    beyond = LARGEST if most > LARGEST else EVERY_COUNT
     most = min(most, LARGEST)
-    reach = math.ceil(REACH * scale)
     rates = LEAST * 2 ** (np.arange(math.ceil(STEPS * math.log2(max(2, most) / LEAST)) + 1) / STEPS)
     counts = np.arange(most + 1)
     logs = counts * np.log(rates[:, None]) - rates[:, None] - np.array([math.lgamma(c + 1) for c in counts])
     prior = np.vstack([np.exp(logs), np.where(counts == 0, 1.0, 0.0)])
-    padded = np.pad(prior, ((0, 0), (reach, reach)))
-    values = np.arange(-reach, most + reach + 1)
-    likelihood = _noisy(padded, scale) + 1e-290
-    mean = _noisy(padded * values, scale) / likelihood
-    variance = np.maximum(_noisy(padded * values**2, scale) / likelihood - mean**2, 0)
-    return Tables(likelihood, mean, variance, -reach)
+    likelihood = _noisy(prior, scale) + TINY
+    mean = _noisy(prior * counts, scale) / likelihood
+    variance = np.maximum(_noisy(prior * counts**2, scale) / likelihood - mean**2, 0)
+    return Tables(likelihood, mean, variance, beyond)
 
 
 def _noisy(rows: Numbers, scale: float) -> Numbers:

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.card import Card
+from sfumato.errors import ParameterError
 from sfumato.parameters import Real, Whole
 from sfumato.random import SecureSource, Source
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
@@ -31,6 +32,7 @@ CENTRAL = 0.3  # neighbours are heard about thresholds that between 20 % and 80 
 SURE = 1e-3  # nothing is thought surer than this from neighbours alone
 REACH = 32  # how many records on each side may say something about a record
 FADING = 0.9  # how long the strength of neighbours' likeness is remembered, from window to window
+LEAST_LEAN = 2**30  # of 2^64: how much more often than a coin the truth must be told for floats to see it
 NOTES = (
     "Each record gives one randomised bit; everything else is computed from the bits alone.",
     "Rows keep the places of their records: a row is the best guess about its record that ε allows.",
@@ -70,6 +72,8 @@ class LinkedResponse(Publisher):
         super().__post_init__()
         self._source = SecureSource() if rng is None else rng
         self._truthful = truthful(self.epsilon)
+        if self._truthful - WHOLE // 2 < LEAST_LEAN:
+            raise ParameterError(f"ε is {self.epsilon:g}, under which a bit tells nothing; give a larger ε")
         self._prior = Prior(self.bins, self._truthful / WHOLE)
         self._windows = Tumbling(self.window, linked=True)
         self._likeness = np.zeros(2)

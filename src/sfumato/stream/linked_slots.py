@@ -16,7 +16,8 @@ from sfumato.stream.linked_prior import Prior
 from sfumato.stream.staircase import explained
 
 GOLDEN = (math.sqrt(5) - 1) / 2
-HORIZON = 3  # what is learnt now should serve a stream so many times as long as the one so far
+HORIZON = 5  # what is learnt now should serve a stream so many times as long as the one so far
+WORTH = 2  # an error of the mean counts twice: rows follow the means of the two sides, which vary more
 ROUNDS = 40
 
 
@@ -35,7 +36,7 @@ def shares(prior: Prior, middles: Numbers, seen: int) -> Numbers:
         return np.full(len(cells) - 1, 1 / (len(cells) - 1))
     told = explained(cells, middles, prior.truth)
     variance = float(cells @ (middles - cells @ middles) ** 2)
-    lesson = prior.noise * float(middles[1] - middles[0]) ** 2 / variance
+    lesson = WORTH * prior.noise * float(middles[1] - middles[0]) ** 2 / variance
     missing = allocate((told.max() - told) / variance, prior.answers, lesson * HORIZON * seen, HORIZON * seen)
     missing /= missing.sum()
     return missing
