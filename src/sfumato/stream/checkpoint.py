@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from sfumato.durable import write_durably
 from sfumato.errors import InputError
 from sfumato.stream.outlet import START, Place
 
@@ -112,8 +113,6 @@ class Store:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint; once this returns it survives a crash, before it the one before does."""
-        from sfumato.tabular.history import write_durably
-
         try:
             write_durably(self.folder / FILE, msgspec.msgpack.encode(checkpoint))
         except OSError as error:
