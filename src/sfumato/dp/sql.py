@@ -72,6 +72,8 @@ def _statement(text: str) -> exp.Select:
 
     if len(text) > LONGEST:
         raise InputError(f"the question is {len(text)} characters long; at most {LONGEST} are read")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError("the question has bytes that are not UTF-8; write it in UTF-8")
     try:
         statements = [statement for statement in parse(text) if statement is not None]
     except (SqlglotError, RecursionError) as error:
