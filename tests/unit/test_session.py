@@ -513,3 +513,11 @@ def test_a_plan_knows_what_the_whole_price_buys(make: Maker) -> None:
 def test_the_card_says_in_what_the_scale_of_a_quantile_counts(make: Maker) -> None:
     settings = make().ask(sf.median("age").also(sf.count()), epsilon=1).card.released.settings
     assert settings["unit_of_scale"] == {"median_age": "rows by which the rank may be off, with 95 % confidence"}
+
+
+def test_sql_does_not_tell_upper_from_lower_case(make: Maker) -> None:
+    session = make(epsilon=1)
+    first = session.sql("SELECT hour, AVG(minutes) FROM rides WHERE sex = 'F' GROUP BY hour", epsilon="0.5")
+    again = session.sql("select HOUR, avg(Minutes) from Rides where SEX = 'F' group by HOUR", epsilon="0.5")
+    assert again.frame.rows() == first.frame.rows()
+    assert again.spent.epsilon == 0

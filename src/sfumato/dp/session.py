@@ -29,7 +29,7 @@ from sfumato.dp.postprocess import postprocess, postprocess_known
 from sfumato.dp.query import Query
 from sfumato.dp.request import Cells, Rows, Tallies
 from sfumato.dp.rows import open_rows, table_name
-from sfumato.dp.sql import parse_sql
+from sfumato.dp.sql import parse_sql, spelled
 from sfumato.dp.together import mechanisms_together, simple_estimator
 from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, written
 from sfumato.dp.zcdp import rho_of_pure
@@ -206,7 +206,7 @@ class Session:
 
     def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
         """Answer a question written in SQL; the table is called by the file's stem."""
-        return self.ask(parse_sql(text, self.table), epsilon, **options)
+        return self.ask(self._read(text), epsilon, **options)
 
     def plan(self, query: Query | str, error: float, confidence: float = 0.95, rows: int | None = None) -> Plan:
         """Return the ε that keeps the error of every answer below `error`, before anything is spent.
@@ -214,7 +214,7 @@ class Session:
         Means and variances depend on how many rows there are, which is secret: give a public guess as `rows`. The error
         of a quantile is in rows of rank.
         """
-        compiled = self._compile(parse_sql(query, self.table) if isinstance(query, str) else query)
+        compiled = self._compile(self._read(query) if isinstance(query, str) else query)
         return plan_amount(compiled, self.ledger, error, confidence, rows)
 
     def new_version(self, data: Any) -> int:
@@ -224,6 +224,9 @@ class Session:
         number = self.ledger.declare_version(facts)
         self.rows = rows
         return number
+
+    def _read(self, text: str) -> Query:
+        return spelled(parse_sql(text, self.table), self.schema.columns)
 
     def _compile(self, query: Query) -> Compiled:
         if not isinstance(query, Query):
