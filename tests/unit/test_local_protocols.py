@@ -18,7 +18,7 @@ from sfumato.local.base import LocalProtocol
 from sfumato.local.chances import SCALE
 from sfumato.local.choosing import rank
 from sfumato.local.responses import respond_many
-from sfumato.random import Words
+from sfumato.random import SeededSource, Words
 
 DOMAIN = tuple(f"station {number}" for number in range(30))
 HEAVY = {"numpy", "numba", "polars", "msgspec", "narwhals", "cryptography"}
@@ -167,7 +167,6 @@ def test_two_values_share_a_cell_with_one_in_g(epsilon: float) -> None:
 
 def test_seeds_fill_the_field() -> None:
     from sfumato.local.hashes import residues
-    from sfumato.random import SeededSource
 
     class Edge:
         secure = False
@@ -271,7 +270,7 @@ def test_the_ends_of_the_range_work(kind: str, epsilon: float) -> None:
     protocol: LocalProtocol = getattr(sf.local, kind)(DOMAIN, epsilon)
     assert 0 < protocol.spent <= protocol.epsilon
     codes = np.arange(900) % 30
-    tally = protocol.aggregate(protocol.report_many(codes))
+    tally = protocol.aggregate(protocol.report_many(codes, SeededSource(1)))
     estimate = protocol.estimate(tally, consistent=False)
     assert np.isfinite(estimate.counts).all()
     assert (estimate.variance > 0).all()
