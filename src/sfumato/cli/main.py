@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
+from sfumato.cli.audit_linkage import linkage
 from sfumato.cli.check import check
 from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
@@ -37,6 +38,7 @@ hierarchies.command(suggest)
 app.command(hierarchies)
 audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
 audits.command(series)
+audits.command(linkage)
 app.command(audits)
 budgets = App(name="budget", help="What may be asked about a data set, and what was.", help_format="plaintext")
 budgets.command(create)
