@@ -1,7 +1,22 @@
 """Attacks on promises: a claim is refuted with evidence, or it is not; it is never proven by a test."""
 
+from sfumato.audit.epsilon import epsilon, repeat
 from sfumato.audit.linkage import linkage
+from sfumato.audit.local import local
+from sfumato.audit.pairs import number_pairs, vector_pairs, worst_pair
 from sfumato.audit.republication import series
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 
-__all__ = ["NOT_REFUTED", "REFUTED", "Finding", "linkage", "series"]
+__all__ = [
+    "NOT_REFUTED",
+    "REFUTED",
+    "Finding",
+    "epsilon",
+    "linkage",
+    "local",
+    "number_pairs",
+    "repeat",
+    "series",
+    "vector_pairs",
+    "worst_pair",
+]

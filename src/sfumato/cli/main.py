@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
+from sfumato.cli.audit_epsilon import epsilon
 from sfumato.cli.audit_linkage import linkage
+from sfumato.cli.audit_local import local
 from sfumato.cli.check import check
 from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
@@ -38,7 +40,9 @@ hierarchies.command(suggest)
 app.command(hierarchies)
 audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
 audits.command(series)
+audits.command(epsilon)
 audits.command(linkage)
+audits.command(local)
 app.command(audits)
 budgets = App(name="budget", help="What may be asked about a data set, and what was.", help_format="plaintext")
 budgets.command(create)
