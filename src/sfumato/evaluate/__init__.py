@@ -1,12 +1,15 @@
 """How useful and how risky a released table is."""
 
+from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.centroids import variance_lost
 from sfumato.evaluate.check import Measures, SensitiveMeasures, check
+from sfumato.evaluate.counting import expected_count
 from sfumato.evaluate.risk import Risk, risks
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility
 from sfumato.evaluate.workload import Workload
 
 __all__ = [
+    "Calibration",
     "ColumnLoss",
     "Histogram",
     "Measures",
@@ -15,8 +18,13 @@ __all__ = [
     "Utility",
     "Workload",
     "check",
+    "errors_beside",
+    "expected_count",
+    "experimental",
     "histogram",
+    "hybrid",
     "risks",
+    "theoretical",
     "utility",
     "variance_lost",
 ]

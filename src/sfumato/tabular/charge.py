@@ -78,5 +78,5 @@ def _packed(release: Release) -> bytes:
 
 def _unpacked(kept: bytes, table: Table) -> Release:
     stored = msgspec.msgpack.decode(kept, type=Kept)
-    frame = pl.read_ipc(io.BytesIO(stored.rows), memory_map=False)
+    frame = pl.read_ipc(io.BytesIO(stored.rows))
     return Release(Table(frame, table.backend, table.delimiter), Card.from_json(stored.card))

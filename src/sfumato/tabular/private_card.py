@@ -46,4 +46,3 @@ def released_columns(columns: Sequence[PublicColumn]) -> list[ReleasedColumn]:
     """Return the released columns as they stand on a card."""
     attributes = [column.attribute for column in columns]
     return [ReleasedColumn(name=one.name, role=str(one.role), type=str(one.kind)) for one in attributes]
-

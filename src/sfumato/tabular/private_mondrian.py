@@ -1,8 +1,8 @@
 """Private Mondrian: a differentially private generalised table that answers any number of counting queries.
 
-Mondrian's recursive cuts (LeFevre, DeWitt & Ramakrishnan 2006) chosen by the exponential mechanism over a public domain,
-with noisy counts made consistent up the tree (in the line of Xiao, Xiong & Yuan 2010 and Cormode et al. 2012). No
-k-anonymity is claimed. Proof: docs/algorithms/private-mondrian.md.
+Mondrian's recursive cuts (LeFevre, DeWitt & Ramakrishnan 2006) chosen by the exponential mechanism over a public
+domain, with noisy counts made consistent up the tree (in the line of Xiao, Xiong & Yuan 2010 and Cormode et al. 2012).
+No k-anonymity is claimed. Proof: docs/algorithms/private-mondrian.md.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,13 +34,11 @@ from sfumato.tabular.private_mondrian_tree import Box, Spending, grow
 from sfumato.tabular.public_columns import GRID, OUTSIDE, PublicColumn, domain_ends, domain_words, public_columns
 from sfumato.tabular.recode import set_of
 
-CUT_SHARE = Fraction(2, 5)  # of ε, for choosing cuts
-GROWTH = Fraction(5, 4)  # of the counts' ε from level to level
-LEAST = 40  # a box with fewer noisy rows than this over ε is not cut
+CHOSEN = 5  # levels of cuts that look at the rows
+LEAST = 35  # a box with fewer noisy rows than this over ε is not cut
 PENALTY = 1.0  # the squared deviation that noise alone has on average, in variances
 NOTES = (
-    "A row is one of a box's noisy count: it stands for a number of people, not for a person, and k-anonymity is not "
-    "promised.",
+    "A row is one of its box's noisy count and stands for nobody; k-anonymity is not promised.",
     "Rows with a value that is missing or outside the declared domain are not counted.",
     "Counts are best read as evenly spread inside a box.",
 )
@@ -67,7 +64,7 @@ class PrivateMondrian(Validated):
     """
 
     epsilon: float
-    depth: int = 9
+    depth: int = 10
 
     RULES: ClassVar = {"epsilon": Real(0, 100, above=True), "depth": Whole(1)}
     algorithm: ClassVar = "private-mondrian"
@@ -98,7 +95,7 @@ class PrivateMondrian(Validated):
     @property
     def spending(self) -> Spending:
         """How ε is spent, level by level."""
-        return Spending.of(exact(self.epsilon), self.depth, CUT_SHARE, GROWTH)
+        return Spending.of(exact(self.epsilon), self.depth, CHOSEN)
 
     def settings(self) -> dict[str, Any]:
         """The parameters as they stand on the card."""

@@ -1,7 +1,8 @@
 """The tree of a private Mondrian: boxes of a public domain, cut where rows lie least evenly, with noisy counts.
 
-Cuts are chosen by the exponential mechanism (McSherry & Talwar 2007) by how far the two sides are from their share of the
-box; counts grow more precise with depth, as in Cormode et al. 2012, section 4.2. Proof: docs/algorithms/private-mondrian.md.
+The first cuts are chosen by the exponential mechanism (McSherry & Talwar 2007) by how far the two sides are from their
+share of the box; later ones halve the widest side, which costs nothing: the hybrid tree of Cormode et al. 2012. Proof:
+docs/algorithms/private-mondrian.md.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from sfumato.random import Noise
 Points = npt.NDArray[np.int64]
 QUARTERS = (1, 2, 3)  # cuts are tried at each quarter of a side
 SIXTEENTHS = 16
+CUT_SHARE = Fraction(2, 5)  # of ε, for choosing cuts
+COUNT_SHARE = Fraction(1, 4)  # of ε, for counts on the way down; the last box of a row has the rest
 
 
 @dataclass(eq=False)
@@ -49,11 +52,12 @@ class Spending:
     counts: tuple[Fraction, ...]
 
     @classmethod
-    def of(cls, epsilon: Fraction, depth: int, cuts: Fraction, growth: Fraction) -> Spending:
-        """Return a share `cuts` of ε in equal parts for cuts, the rest for counts that grow from level to level."""
-        weights = [growth**level for level in range(depth + 1)]
-        rest = epsilon * (1 - cuts) / sum(weights)
-        return cls((epsilon * cuts / depth,) * depth, tuple(rest * weight for weight in weights))
+    def of(cls, epsilon: Fraction, depth: int, chosen: int) -> Spending:
+        """Return ε shared out: the first `chosen` cuts, a count of every box on the way, and one of the last box."""
+        chosen = min(chosen, depth)
+        cuts = (epsilon * CUT_SHARE / chosen,) * chosen + (Fraction(0),) * (depth - chosen)
+        last = epsilon * (1 - CUT_SHARE - COUNT_SHARE)
+        return cls(cuts, (*(epsilon * COUNT_SHARE / depth,) * depth, last))
 
     @property
     def total(self) -> Fraction:
@@ -83,8 +87,11 @@ def grow(points: Points, sizes: Sequence[int], spending: Spending, least: float,
         last = depth == len(spending.cuts)
         below: list[Box] = []
         for box in level:
-            if not last and box.count >= least and _cut(box, points, spending.cuts[depth], noise) and box.sides:
-                below += box.sides
+            at = None
+            if not last and box.count >= least:
+                at = _chosen(box, points, spending.cuts[depth], noise) if spending.cuts[depth] else _widest(box, sizes)
+            if at is not None:
+                below += _cut(box, points, *at)
             elif not last:
                 _count([box], spending.left(depth), noise)
         level = below
@@ -97,26 +104,35 @@ def _count(boxes: Sequence[Box], epsilon: Fraction, noise: Noise) -> None:
         box.measured(noisy, scale)
 
 
-def _cut(box: Box, points: Points, epsilon: Fraction, noise: Noise) -> bool:
-    """Cut a box in two by the exponential mechanism; return whether there was anything to cut."""
+def _chosen(box: Box, points: Points, epsilon: Fraction, noise: Noise) -> tuple[int, int] | None:
+    """Return the column and place of a cut by the exponential mechanism; None where there is nothing to cut."""
     candidates = [
         (column, low + width)
         for column, (low, high) in enumerate(zip(box.low, box.high, strict=True))
         for width in sorted({(high - low + 1) * part // 4 for part in QUARTERS} - {0})
     ]
     if not candidates:
-        return False
+        return None
     scores = [cut_score(points[box.rows, column], box.low[column], box.high[column], at) for column, at in candidates]
-    column, at = candidates[noise.exponential(scores, 2 / epsilon)]
+    return candidates[noise.exponential(scores, 2 / epsilon)]
+
+
+def _widest(box: Box, sizes: Sequence[int]) -> tuple[int, int] | None:
+    """Return the middle of the side that covers most of its column, whatever the rows are; None for a single point."""
+    widths = [high - low + 1 for low, high in zip(box.low, box.high, strict=True)]
+    shares = [width / size if width > 1 else 0.0 for width, size in zip(widths, sizes, strict=True)]
+    column = max(range(len(sizes)), key=shares.__getitem__)
+    return (column, box.low[column] + widths[column] // 2) if shares[column] else None
+
+
+def _cut(box: Box, points: Points, column: int, at: int) -> tuple[Box, Box]:
+    """Return the two sides of a box that is cut before point `at` of a column."""
     left = points[box.rows, column] < at
-    ends = [list(box.high), list(box.low)]
-    ends[0][column], ends[1][column] = at - 1, at
-    box.sides = (
-        Box(box.low, tuple(ends[0]), rows=box.rows[left]),
-        Box(tuple(ends[1]), box.high, rows=box.rows[~left]),
-    )
+    high, low = list(box.high), list(box.low)
+    high[column], low[column] = at - 1, at
     box.share = (at - box.low[column]) / (box.high[column] - box.low[column] + 1)
-    return True
+    box.sides = (Box(box.low, tuple(high), rows=box.rows[left]), Box(tuple(low), box.high, rows=box.rows[~left]))
+    return box.sides
 
 
 def cut_score(values: Points, low: int, high: int, at: int) -> int:

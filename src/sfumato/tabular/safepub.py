@@ -18,11 +18,12 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.card import Card, MeasuredModel, Released
+from sfumato.distinct import distinct
 from sfumato.dp.amount import Cost, amount
 from sfumato.dp.mechanism import exact
-from sfumato.distinct import distinct
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
+from sfumato.models.crowd_blending import CrowdBlending
 from sfumato.models.groups import Groups
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.parameters import Optional, Real, Validated
@@ -32,7 +33,6 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.base import kept_promises
 from sfumato.tabular.charge import Charge
-from sfumato.tabular.lattice import Levels
 from sfumato.tabular.ladder import Ladder
 from sfumato.tabular.private_card import private_card, released_columns
 from sfumato.tabular.public_columns import PublicColumn, public_columns
@@ -45,9 +45,6 @@ UPWARDS = Context(prec=3, rounding=ROUND_UP)
 NOTES = (
     "Which rows were sampled stays secret; the sample is drawn anew for every release.",
     "A value that is missing or outside the declared domain is shown as missing.",
-    "Without the sampling this table would be (k, 0)-crowd-blending (Gehrke, Hay, Lui & Pass 2012) and not "
-    "differentially private; with it, it is both, and zero-knowledge private with respect to what a random sample of "
-    "the same rate tells (their theorem names no constant, so the δ stated here is the exact one of the mechanism).",
 )
 
 
@@ -109,8 +106,9 @@ class SafePub(Validated):
         """Return k, the sampling rate and the exact δ that this release will have; nothing is drawn.
 
         >>> import sfumato as sf
-        >>> SafePub(epsilon=1, scheme={}).plan([sf.KAnonymity(10)])
-        Plan(k=10, beta=Fraction(1719, 10000), delta=Decimal('9.96E-7'), sampling=Fraction(1, 1), picking=Fraction(0, 1))
+        >>> plan = SafePub(epsilon=1, scheme={}).plan([sf.KAnonymity(10)])
+        >>> plan.beta, plan.delta
+        (Fraction(1719, 10000), Decimal('9.96E-7'))
         """
         whole = exact(self.epsilon)
         picking = whole * SCHEME_SHARE if self.scheme is None else Fraction(0)
@@ -156,7 +154,9 @@ class Plan:
 def _asked_k(models: Sequence[Model]) -> int | None:
     for model in models:
         if not isinstance(model, KAnonymity):
-            raise ParameterError(f"safepub promises k-anonymity and differential privacy, not {model.name}; leave it out")
+            raise ParameterError(
+                f"safepub promises k-anonymity and differential privacy, not {model.name}; leave it out"
+            )
     return max((model.k for model in models if isinstance(model, KAnonymity)), default=None)
 
 
@@ -202,6 +202,12 @@ def _card(
 ) -> Card:
     """Return the card; k is measured again on what is released."""
     model = KAnonymity(plan.k)
+    parameters = {
+        "k": plan.k,
+        "epsilon": float(plan.sampling + plan.picking),
+        "delta": float(plan.delta),
+        "beta": float(plan.beta),
+    }
     groups = None
     if len(shown[0]):
         groups = kept_promises(Groups.of(distinct(shown, sizes).ids), [model])
@@ -209,19 +215,16 @@ def _card(
         rows=len(shown[0]),
         columns=released_columns(columns),
         classes=0 if groups is None else groups.count,
-        models=[] if groups is None else [MeasuredModel(model=model.name, asked=plan.k, measured=model.measure(groups))],
+        models=[]
+        if groups is None
+        else [MeasuredModel(model=model.name, asked=plan.k, measured=model.measure(groups))],
         settings={**chosen.settings(plan), "scheme": scheme},
     )
     return private_card(
         algorithm=chosen.algorithm,
         model="k-anonymity and differential privacy",
-        parameters={
-            "k": plan.k,
-            "epsilon": float(plan.sampling + plan.picking),
-            "delta": float(plan.delta),
-            "beta": float(plan.beta),
-        },
+        parameters=parameters,
         released=released,
-        notes=NOTES,
+        notes=[*NOTES, CrowdBlending(plan.k).statement(parameters["beta"], parameters["epsilon"], parameters["delta"])],
         secure=source.secure,
     )

@@ -102,7 +102,7 @@ def largest_beta(k: int, epsilon: float, delta: float) -> Fraction:
         low, high = (middle, high) if exact_delta(k, middle / RATES, epsilon) <= delta else (low, middle)
     if low == 0:
         raise ParameterError(
-            f"k={k} is too small for epsilon {epsilon:g} and delta {delta:g}, whatever the sampling rate; give a larger k"
+            f"k={k} is too small for epsilon {epsilon:g} and delta {delta:g} at any sampling rate; give a larger k"
         )
     return Fraction(low, RATES)
 

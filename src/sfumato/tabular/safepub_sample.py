@@ -22,7 +22,7 @@ def sampled(rows: int, rate: Fraction, source: Source) -> npt.NDArray[np.bool_]:
 
     >>> from sfumato.random import SeededSource
     >>> int(sampled(1000, Fraction(1, 10), SeededSource(1)).sum())
-    93
+    96
     """
     words = source.words(rows)
     whole, rest = divmod(rate * WORD, 1)

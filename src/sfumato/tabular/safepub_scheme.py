@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.coding import Column
 from sfumato.errors import ParameterError, SchemaError, suggestion
@@ -112,9 +113,8 @@ def fixed_levels(columns: Sequence[Column], tops: Levels, scheme: dict[str, int]
     return tuple(scheme.get(name, top) for name, top in zip(names, tops, strict=True))
 
 
-def _public_choice(count: int) -> list[int]:
+def _public_choice(count: int) -> npt.NDArray[np.int64]:
     """Return as many numbers below `count` as are tried, drawn from a public seed."""
     if count <= 1 << 20:
-        return permutation(count, SeededSource(PUBLIC_SEED))[: MOST_SCHEMES - 1].tolist()
-    draw = np.random.default_rng(PUBLIC_SEED)
-    return np.unique(draw.integers(0, count, MOST_SCHEMES - 1)).tolist()
+        return permutation(count, SeededSource(PUBLIC_SEED))[: MOST_SCHEMES - 1]
+    return np.unique(np.random.default_rng(PUBLIC_SEED).integers(0, count, MOST_SCHEMES - 1))
