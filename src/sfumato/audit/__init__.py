@@ -4,6 +4,7 @@ from sfumato.audit.epsilon import epsilon, repeat
 from sfumato.audit.linkage import linkage
 from sfumato.audit.local import local
 from sfumato.audit.pairs import number_pairs, vector_pairs, worst_pair
+from sfumato.audit.release import release
 from sfumato.audit.republication import series
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 
@@ -15,6 +16,7 @@ __all__ = [
     "linkage",
     "local",
     "number_pairs",
+    "release",
     "repeat",
     "series",
     "vector_pairs",

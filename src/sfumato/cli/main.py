@@ -13,6 +13,7 @@ from sfumato.cli.anonymize import anonymize
 from sfumato.cli.audit_epsilon import epsilon
 from sfumato.cli.audit_linkage import linkage
 from sfumato.cli.audit_local import local
+from sfumato.cli.audit_release import release
 from sfumato.cli.check import check
 from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
@@ -43,6 +44,7 @@ audits.command(series)
 audits.command(epsilon)
 audits.command(linkage)
 audits.command(local)
+audits.command(release)
 app.command(audits)
 budgets = App(name="budget", help="What may be asked about a data set, and what was.", help_format="plaintext")
 budgets.command(create)
