@@ -1,5 +1,6 @@
 """Attacks on promises: a claim is refuted with evidence, or it is not; it is never proven by a test."""
 
+from sfumato.audit.composition import composition
 from sfumato.audit.epsilon import epsilon, repeat
 from sfumato.audit.linkage import linkage
 from sfumato.audit.local import local
@@ -12,6 +13,7 @@ __all__ = [
     "NOT_REFUTED",
     "REFUTED",
     "Finding",
+    "composition",
     "epsilon",
     "linkage",
     "local",

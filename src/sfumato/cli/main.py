@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
+from sfumato.cli.audit_composition import composition
 from sfumato.cli.audit_epsilon import epsilon
 from sfumato.cli.audit_linkage import linkage
 from sfumato.cli.audit_local import local
@@ -42,6 +43,7 @@ app.command(hierarchies)
 audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
 audits.command(series)
 audits.command(epsilon)
+audits.command(composition)
 audits.command(linkage)
 audits.command(local)
 audits.command(release)
