@@ -164,6 +164,16 @@ def test_no_row_can_make_it_stop_and_left_out_rows_are_the_stewards() -> None:
     sf.PrivateMondrian(epsilon=1).anonymize(sf.Table(odd.frame.head(0)), schema)
 
 
+def test_too_deep_a_tree_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"must be at most 30\. Got 31"):
+        sf.PrivateMondrian(epsilon=1, depth=31)
+    schema = sf.Schema({"age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(0, 10**9))})
+    ages = sf.Table(pl.DataFrame({"age": [0] * 5000}))
+    assert (
+        sf.PrivateMondrian(epsilon=50, depth=30).anonymize(ages, schema).table.column("age").to_list().count("0") > 4900
+    )
+
+
 def test_other_models_are_refused() -> None:
     schema = sf.Schema({"age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(20, 69))})
     with pytest.raises(ParameterError, match="not k-anonymity"):

@@ -34,6 +34,7 @@ from sfumato.tabular.private_mondrian_tree import Box, Spending, grow
 from sfumato.tabular.public_columns import GRID, OUTSIDE, PublicColumn, domain_ends, domain_words, public_columns
 from sfumato.tabular.recode import set_of
 
+DEEPEST = 30
 CHOSEN = 5  # levels of cuts that look at the rows
 LEAST = 35  # a box with fewer noisy rows than this over ε is not cut
 PENALTY = 1.0  # the squared deviation that noise alone has on average, in variances
@@ -68,6 +69,13 @@ class PrivateMondrian(Validated):
 
     RULES: ClassVar = {"epsilon": Real(0, 100, above=True), "depth": Whole(1)}
     algorithm: ClassVar = "private-mondrian"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.depth > DEEPEST:
+            raise ParameterError(
+                f"The 'depth' parameter of PrivateMondrian must be at most {DEEPEST}. Got {self.depth} instead."
+            )
 
     def anonymize(
         self,

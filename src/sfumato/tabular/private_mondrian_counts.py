@@ -10,7 +10,13 @@ from sfumato.tabular.private_mondrian_tree import Box
 
 
 def consistent(box: Box) -> None:
-    """Replace every count by its best estimate from the box itself and from all boxes inside it."""
+    """Replace every count by its best estimate from the box itself and from all boxes inside it.
+
+    >>> whole = Box((0,), (9,), 100.0, 2.0, (Box((0,), (4,), 60.0, 1.0), Box((5,), (9,), 60.0, 1.0)))
+    >>> consistent(whole)
+    >>> whole.count, whole.variance
+    (110.0, 1.0)
+    """
     if box.sides is None:
         return
     left, right = box.sides
@@ -26,6 +32,10 @@ def merged(box: Box, penalty: float) -> float:
 
     The evidence for a cut is the squared deviation of its sides from their shares, in variances, less `penalty`; a cut
     without evidence stays where cuts inside it have enough for both.
+
+    >>> even = Box((0,), (9,), 120.0, 1.0, (Box((0,), (4,), 60.0, 1.0), Box((5,), (9,), 60.0, 1.0)))
+    >>> merged(even, penalty=1.0), even.sides
+    (0.0, None)
     """
     if box.sides is None:
         return 0.0
@@ -42,6 +52,10 @@ def shared_out(box: Box, total: int) -> list[tuple[Box, int]]:
     """Return the smallest boxes with whole counts that are not negative and add up to `total`.
 
     What a box has more or less than its two sides is shared between them by their variances.
+
+    >>> whole = Box((0,), (9,), 110.0, 1.0, (Box((0,), (4,), 70.0, 1.0), Box((5,), (9,), 50.0, 1.0)))
+    >>> [count for _, count in shared_out(whole, 110)]
+    [65, 45]
     """
     if box.sides is None:
         return [(box, total)]

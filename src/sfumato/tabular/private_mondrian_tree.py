@@ -26,7 +26,14 @@ COUNT_SHARE = Fraction(1, 4)  # of ε, for counts on the way down; the last box 
 
 @dataclass(eq=False)
 class Box:
-    """One box of the public domain: its ends on every column, its noisy count and that count's variance."""
+    """One box of the public domain: its ends on every column, its noisy count and that count's variance.
+
+    >>> box = Box((0,), (9,))
+    >>> box.measured(100, Fraction(10))
+    >>> box.measured(120, Fraction(10))
+    >>> round(box.count), round(box.variance)
+    (110, 100)
+    """
 
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -46,7 +53,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Spending:
-    """How ε is spent on the way from the whole domain to a smallest box: cuts and counts, level by level."""
+    """How ε is spent on the way from the whole domain to a smallest box: cuts and counts, level by level.
+
+    >>> spending = Spending.of(Fraction(1, 10), depth=10, chosen=5)
+    >>> spending.total, spending.left(10)
+    (Fraction(1, 10), Fraction(0, 1))
+    """
 
     cuts: tuple[Fraction, ...]
     counts: tuple[Fraction, ...]

@@ -104,7 +104,11 @@ def public_columns(table: Table, schema: Schema) -> list[PublicColumn]:
 
 
 def domain_words(attribute: Attribute) -> tuple[str, ...] | None:
-    """Return the words of a public domain in their order, or None where it is a range of numbers or days."""
+    """Return the words of a public domain in their order, or None where it is a range of numbers or days.
+
+    >>> domain_words(Attribute("sex", Role.QUASI, Kind.CATEGORY, categories=("F", "M")))
+    ('F', 'M')
+    """
     words = attribute.categories if attribute.hierarchy is None else attribute.hierarchy.leaves
     if not attribute.public or (words is None and attribute.bounds is None):
         raise SchemaError(
@@ -114,7 +118,11 @@ def domain_words(attribute: Attribute) -> tuple[str, ...] | None:
 
 
 def domain_ends(attribute: Attribute) -> tuple[float, float]:
-    """Return the lowest and the highest value of a public range: numbers, or days since 1970."""
+    """Return the lowest and the highest value of a public range: numbers, or days since 1970.
+
+    >>> domain_ends(Attribute("born", Role.QUASI, Kind.DATE, bounds=(dt.date(1970, 1, 2), dt.date(1970, 1, 31))))
+    (1, 30)
+    """
     ends = [(end - EPOCH).days if isinstance(end, dt.date) else end for end in attribute.bounds or (0, 0)]
     if ends[1] - ends[0] > WIDEST:
         raise SchemaError(f"column '{attribute.name}' has bounds more than 2^40 apart; declare narrower ones")
