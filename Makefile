@@ -10,7 +10,7 @@ demo: $(READY)
 	$(BIN)/python examples/demo.py out
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist worksteal
 
 test-long: $(READY)
 	$(BIN)/python -m pytest -m long

@@ -10,9 +10,14 @@ from pathlib import Path
 
 import lattice
 import ledger
+import local
 import microaggregation
 import mondrian
+import noise
 import query
+import stream_paper
+import stream_private
+import stream_runner
 from measure import Row
 
 HERE = Path(__file__).parent
@@ -69,7 +74,8 @@ def main() -> None:
     """Run, print, write."""
     for variable, name in PEERS.items():
         os.environ[variable] = str(install_peers(name))
-    doors = [mondrian, lattice, microaggregation, query, ledger]
+    tables = [mondrian, lattice, microaggregation]
+    doors = [*tables, query, ledger, local, noise, stream_paper, stream_private, stream_runner]
     text = table([row for door in doors for row in door.rows()])
     PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
     print(text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
-    from sfumato import audit, dp, evaluate, local, models, random, report, samples, tabular
+    from sfumato import audit, dp, evaluate, local, models, random, report, samples, stream, tabular
     from sfumato.attribute import Attribute
     from sfumato.card import Card, Guarantee
     from sfumato.dp import (
@@ -116,7 +116,19 @@ _HOMES = {
     "Univariate": "sfumato.tabular",
     "republish": "sfumato.tabular",
 }
-_MODULES = ("audit", "dp", "evaluate", "local", "models", "random", "report", "samples", "sensitivity", "tabular")
+_MODULES = (
+    "audit",
+    "dp",
+    "evaluate",
+    "local",
+    "models",
+    "random",
+    "report",
+    "samples",
+    "sensitivity",
+    "stream",
+    "tabular",
+)
 
 _INSIDE = {"sensitivity": "sfumato.dp.sensitivity"}
 
@@ -178,6 +190,7 @@ __all__ = [
     "republish",
     "samples",
     "sensitivity",
+    "stream",
     "suggest",
     "sum",
     "tabular",

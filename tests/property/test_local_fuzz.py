@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError
-from sfumato.local import GeneralizedResponse, HadamardResponse, LocalHashing, OptimizedUnary, SubsetSelection
+from sfumato.local import GeneralizedResponse, HadamardResponse, LocalHashing, OptimizedUnary, Rappor, SubsetSelection
+from sfumato.local.header import from_header, to_header
 from sfumato.local.wire import aggregate_stream, write_stream
 from sfumato.random import SeededSource
 
@@ -38,6 +40,14 @@ def test_random_bytes_are_no_report_file(raw: bytes) -> None:
     except InputError:
         return
     assert tally.users == 0
+
+
+@pytest.mark.parametrize("name", ["epsilon", "p", "q", "bits", "cohorts"])
+@pytest.mark.parametrize("value", [10**400, -1, None, "x", [], True])
+def test_a_header_with_an_absurd_parameter_is_refused(name: str, value: object) -> None:
+    header = to_header(Rappor(("a", "b"), 2))
+    with pytest.raises(InputError, match="here: the header"):
+        from_header({**header, "parameters": {**header["parameters"], name: value}}, where="here")
 
 
 @given(KEYS, st.binary(min_size=1, max_size=600))

@@ -132,3 +132,24 @@ def test_questions_together_have_less_noise_and_fit_it(tmp_path: Path) -> None:
     again = asked.ask_together(queries, epsilon=1, delta="1e-6")
     assert again[3].frame.equals(answers[3].frame)
     assert asked.ledger.spent.epsilon == 1
+
+
+@pytest.mark.parametrize("accountant", ["pure", "zcdp"])
+@pytest.mark.parametrize("query, end", [(sf.min("age"), 0), (sf.max("age"), 1), (sf.median("age"), 0.5)])
+def test_the_rank_of_a_quantile_is_off_by_no_more_than_it_says(
+    query: sf.Query, end: float, accountant: str, tmp_path: Path
+) -> None:
+    asked = session(tmp_path, accountant=accountant)
+    asked.rng = SeededSource(11)
+    ages = np.repeat(np.arange(-10, 41), 4)
+    groups = 500
+    cells = np.repeat(np.arange(1, groups + 1), len(ages))
+    rows = pl.DataFrame({"rider": "a", "cell": cells, "age": np.tile(ages, groups)})
+    asked.schema = sf.Schema.from_text(TOML.replace(str(GROUPS), str(groups)))
+    asked.new_version(rows)
+    answer = asked.ask(query.by("cell"), epsilon=1)
+    chosen = answer.frame.to_series(1).to_numpy()
+    below, upto = np.searchsorted(ages, chosen), np.searchsorted(ages, chosen, side="right")
+    off = np.maximum(np.maximum(below - end * len(ages), end * len(ages) - upto), 0)
+    assert answer.scale is not None
+    assert np.mean(off <= answer.scale) >= 0.95

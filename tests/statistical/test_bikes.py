@@ -23,6 +23,7 @@ from sfumato.experiments.bikes import (
 )
 
 Find = Callable[[str], Path]
+PLAIN = "local, all report, plain views"
 OURS, THEIRS = "local, all report, views", "local, women report, symmetric unary, clamped"
 
 
@@ -39,6 +40,14 @@ def test_our_local_answer_beats_half_of_symmetric_unary_and_all_zeros_with_every
         found = means(errors.filter(pl.col("seed") == seed))
         assert found[MIDDLE, OURS] < found[MIDDLE, THEIRS] / 2
         assert found[MIDDLE, OURS] < found[MIDDLE, "all zeros"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_views_chosen_without_looking_do_so_on_average(data: Find, name: str) -> None:
+    rides = read_rides(data(FILES[name]), name)
+    found = means(absolute_errors([rides], Grid((MIDDLE,), (PLAIN, THEIRS, "all zeros"), (1, 2, 3, 4, 5))))
+    assert found[MIDDLE, PLAIN] < found[MIDDLE, THEIRS] / 2
+    assert found[MIDDLE, PLAIN] < found[MIDDLE, "all zeros"]
 
 
 def test_the_answers_to_beat_are_those_that_were_declared(data: Find) -> None:

@@ -32,6 +32,18 @@ def test_mean_and_variance_are_those_of_the_formula(kind: type[MeanProtocol], ep
 
 
 @pytest.mark.parametrize("kind", PROTOCOLS.values())
+@pytest.mark.parametrize("epsilon, users", [(2.0, 40), (6.0, 20), (6.0, 200), (12.0, 20), (12.0, 200)])
+def test_intervals_cover_the_mean_of_few_alike_values(kind: type[MeanProtocol], epsilon: float, users: int) -> None:
+    """Their reports are often all the same, and their spread then says that nothing is uncertain."""
+    protocol, source = kind(-1, 1, epsilon), SeededSource(29)
+    for value in (0.0, 0.9, 0.999, 1.0):
+        tallies = (protocol.aggregate(protocol.report_many(np.full(users, value), source)) for _ in range(200))
+        found = [protocol.estimate(tally, consistent=False) for tally in tallies]
+        assert np.mean([one.low <= value <= one.high for one in found]) > 0.87
+        assert max(one.variance for one in found) > 0
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS.values())
 def test_intervals_cover_the_true_mean(kind: type[MeanProtocol]) -> None:
     protocol = kind(16, 94, 1.0)
     ages = np.random.default_rng(3).gamma(5, 9.5, 2000).clip(16, 94)

@@ -47,7 +47,7 @@ def counts(path: Path) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("protocol", ["auto", "grr", "sue", "oue", "olh", "ss", "subset", "hr", "rappor"])
-@pytest.mark.parametrize("ending", ["bin", "jsonl"])
+@pytest.mark.parametrize("ending", ["bin", "jsonl", "jsonl.gz"])
 def test_reports_become_counts(folder: Path, protocol: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     reports = f"reports.{ending}"
     assert run([*PERTURB, "--protocol", protocol, "-o", reports]) == 0
@@ -173,6 +173,32 @@ def test_rows_outside_the_domain_are_counted_not_left_out(folder: Path, capsys: 
     (folder / "small.txt").write_text("Grove St\nHamilton Park\nNewport\n")
     assert run([*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin"]) == 2
     assert "100 rows have a value that is not in the domain, the first is row" in capsys.readouterr().err
+
+
+def test_a_compressed_file_holds_what_its_name_says(folder: Path) -> None:
+    import gzip
+
+    assert run([*PERTURB, "-o", "reports.jsonl.gz"]) == 0
+    lines = gzip.decompress((folder / "reports.jsonl.gz").read_bytes()).splitlines()
+    assert len(lines) == 1001
+    assert json.loads(lines[0])["format"] == "sfumato-local-reports"
+
+
+def test_a_value_may_hold_what_some_call_a_line_break(folder: Path) -> None:
+    (folder / "odd.csv").write_text("kind\n" + "a\u2028b\n" * 40 + "c\n" * 60, encoding="utf-8")
+    (folder / "odd.txt").write_bytes("a\u2028b\r\nc\r\n".encode())
+    arguments = ["local", "perturb", "odd.csv", "--column", "kind", "--epsilon", "8", "--domain", "odd.txt"]
+    assert run([*arguments, "-o", "odd.bin"]) == 0
+    assert run(["local", "estimate", "odd.bin", "-o", "odd-out.csv"]) == 0
+    assert set(counts(folder / "odd-out.csv")) == {"a\u2028b", "c"}
+
+
+@pytest.mark.parametrize("command", ["perturb", "estimate", "mean"])
+def test_help_offers_nothing_that_is_not_there(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["local", command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "--empty" not in out
+    assert "--no-" not in out
 
 
 def test_files_of_two_protocols_do_not_add_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -180,3 +180,10 @@ def test_the_ledger_shows_no_number_from_the_rows(folder: Path, capsys: pytest.C
     assert "fingerprint" not in text
     assert "secret" not in text
     assert folder.exists()
+
+
+def test_an_analyst_named_twice_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    create = ["budget", "create", "T", "--data", "people.csv", "--schema", "people.toml", "--epsilon", "1"]
+    assert run([*create, "--analyst", "ana=0.2", "--analyst", "ana=0.9"]) == 2
+    assert "the analyst 'ana' is named twice" in capsys.readouterr().err
+    assert not (folder / "T").exists()

@@ -13,6 +13,9 @@ PROGRAMS = {
     "hybrid mean": "Hybrid(0, 1, 1).perturb(0.5)",
     "rappor": "Rappor(('a', 'b'), 2).perturb(0).to_json()",
     "memory": "Memory('device.json', 1).report(local.OptimizedUnary(('a', 'b'), 1), 'a', period='May')",
+    "memory of rappor": "Memory('device.json', 4).report(local.Rappor(('a', 'b'), 2), 'c', period='May')",
+    "budget": "Memory('device.json', 4).spent; from sfumato.errors import BudgetExceeded",
+    "duchi": "Duchi(0, 1, 1).perturb(0.5)",
     "attributes": "Attributes.choose({'sex': ('f', 'm'), 'hour': (0, 1, 2)}, 1, 100).perturb({'sex': 'f', 'hour': 2})",
     "survey": (
         "Survey(local.Crossing([local.Axis('sex', ('f', 'm')), local.Axis('hour', ('8', '9'))]), "

@@ -19,14 +19,8 @@ import sfumato as sf
 from sfumato.hierarchy_file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-PAGES = (
-    "README.md",
-    "docs/guides/table.md",
-    "docs/guides/hierarchies.md",
-    "docs/guides/series.md",
-    "docs/guides/queries.md",
-    "docs/guides/local.md",
-)
+GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams")
+PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
 CODE = (
     *PAGES,
     "docs/algorithms/anatomy.md",
@@ -38,6 +32,7 @@ LAST = {
     "docs/guides/series.md": "summer-m.csv.card.json",
     "docs/guides/queries.md": "cost.csv.card.json",
     "docs/guides/local.md": "counts.csv.card.json",
+    "docs/guides/streams.md": "kept.csv.card.json",
 }
 
 

@@ -14,7 +14,7 @@ from sfumato.cli.main import run
 HEAVY = {"polars", "numpy", "numba", "narwhals", "matplotlib", "pandas", "pyarrow", "scipy", "llvmlite"}
 LIST_MODULES = "import sys; sys.argv[0] = 'sfumato'\nfrom sfumato.cli.main import run\ncode = run({arguments!r})\n"
 REPORT = "print('CODE', code); print('MODULES', *sorted({name.partition('.')[0] for name in sys.modules}))"
-COMMANDS = ["anonymize", "check", "schema"]
+COMMANDS = ["anonymize", "check", "schema", "stream"]
 
 
 def loaded(tmp_path: Path, program: str) -> set[str]:

@@ -161,3 +161,35 @@ def test_killed_a_few_times_the_ledger_has_spent_what_was_answered(tmp_path: Pat
 @pytest.mark.long
 def test_killed_two_hundred_times_the_ledger_has_spent_what_was_answered(tmp_path: Path) -> None:
     assert kill_while_asking(tmp_path / "kill.ledger", kills=200) >= 200
+
+
+FORKED = """
+import os, signal, sys
+import polars as pl
+import sfumato as sf
+folder = sys.argv[1]
+rows = pl.DataFrame({"hour": list(range(24)) * 5000})
+rows.write_parquet(f"{folder}/rides.parquet")
+schema = sf.Schema.from_text('[columns.hour]\\nrole = "other"\\ntype = "integer"\\nbounds = [0, 23]\\n')
+for name, data in (("file", f"{folder}/rides.parquet"), ("frame", rows)):
+    session = sf.Session.create(f"{folder}/{name}.ledger", data, schema, sf.Budget(epsilon=2))
+    session.ask(sf.count().by("hour"), epsilon=1)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        try:
+            print(name, len(session.ask(sf.count().by("hour"), epsilon="0.5").stored.cells), flush=True)
+        except sf.errors.InputError as error:
+            print(name, error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(session.ledger.spent, flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_a_fork_asks_about_a_file_and_refuses_a_dataframe(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    refused = "frame the rows are held by another process; open the session in the one that asks"
+    assert done.stdout.splitlines() == ["file 24", "epsilon 1.5", refused, "epsilon 1"]

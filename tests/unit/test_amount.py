@@ -83,3 +83,8 @@ def test_a_budget_that_promises_nothing_is_refused(
 ) -> None:
     with pytest.raises(ParameterError):
         Budget(epsilon, delta, accountant, rho)
+
+
+def test_a_hundred_small_questions_cost_what_the_guide_says() -> None:
+    epsilon = epsilon_of(100 * rho_of_pure(Decimal("0.1")), Decimal("1e-6"))
+    assert round(epsilon, 1) == Decimal("5.2")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from sfumato.errors import InputError
-from sfumato.experiments.bike_answers import ANSWERS, VIEWS
+from sfumato.experiments.bike_answers import ANSWERS, PLAIN, VIEWS
 from sfumato.experiments.bike_data import Rides, districts, read_rides
 from sfumato.experiments.bikes import FILES, Grid, adjusted_error, main, run, summary
 from sfumato.random import SeededSource
@@ -62,7 +62,11 @@ def test_the_answers_have_the_shape_of_the_question(folder: Path) -> None:
 
 
 def test_the_shares_of_the_views_are_all_of_it() -> None:
-    assert sum(view.share for view in VIEWS) == pytest.approx(1)
+    for views in (VIEWS, PLAIN):
+        assert sum(view.share for view in views) == pytest.approx(1)
+    rides = Rides("toy", ("A", "B"), np.zeros((2, 2)), np.array([0]), np.array([8]), np.array([True]))
+    assert [view.levels for view in PLAIN] == [("woman",), ("hour",), ("station",)]
+    assert {axis.name for axis in rides.crossing().axes} == {view.name for view in PLAIN}
 
 
 def test_the_adjusted_error_is_the_sources() -> None:
@@ -73,7 +77,9 @@ def test_the_script_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([]) == 2
     assert "give the folder" in capsys.readouterr().err
     assert main([str(tmp_path), str(tmp_path / "out")]) == 2
-    assert "does not exist" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "does not exist; it is the Citi Bike trip data of New York" in said
+    assert said.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 

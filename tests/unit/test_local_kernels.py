@@ -7,10 +7,9 @@ import pytest
 
 from sfumato.local import hashing, packing
 from sfumato.local.hashes import supported
-from sfumato.local.packing import bit_counts, random_bits, random_rows
+from sfumato.local.packing import bit_counts, random_bits, random_rows, random_subsets
+from sfumato.local.responses import hadamard_transform, random_rows_of
 from sfumato.local.subset_kernel import fill_subsets
-from sfumato.local.subsets import random_subsets
-from sfumato.local.transform import hadamard_transform, random_rows_of
 from sfumato.local.unary_kernel import fill_bits, place_own
 from sfumato.random import SeededSource
 

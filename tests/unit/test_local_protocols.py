@@ -13,6 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import InputError, ParameterError
 from sfumato.local import device, hashing, randomized_response, subset, unary
+from sfumato.local import domain as domain_module
 from sfumato.local.base import LocalProtocol
 from sfumato.local.chances import SCALE
 from sfumato.local.choosing import rank
@@ -196,6 +197,7 @@ def test_seeds_fill_the_field() -> None:
         (lambda: sf.local.GeneralizedResponse(["a", ["b"]], 1), "different strings or integers"),  # type: ignore[list-item]
         (lambda: sf.local.GeneralizedResponse(["a", "b"], 0), "'epsilon' parameter of GeneralizedResponse"),
         (lambda: sf.local.LocalHashing(["a", "b"], 41), "a number from 1e-06 to 40"),
+        (lambda: sf.local.choose(5, 1, 10), "different strings or integers. Got 5"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_parameters_are_refused(attempt: Callable[[], object], words: str) -> None:
@@ -211,6 +213,46 @@ def test_a_value_outside_the_domain_is_refused_with_a_hint() -> None:
         protocol.encode_many(["north", "west"])
     with pytest.raises(InputError, match="value True"):
         sf.local.OptimizedUnary([1, 2], 1).encode(bool(1))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "WarnerResponse", "Rappor"])
+@pytest.mark.parametrize("place", [2, -1, 255, 1.0, "a", None])
+def test_a_place_outside_the_domain_never_leaves_the_device(kind: str, place: object) -> None:
+    protocol = getattr(sf.local, kind)(("no", "yes"), 1)
+    with pytest.raises(InputError, match=f"place {place!r} is not in the domain; places are 0 to 1"):
+        protocol.perturb(place)
+    assert protocol.aggregate([protocol.perturb(np.int64(1))]).users == 1
+
+
+@pytest.mark.parametrize("value", [True, 1.0, [1], None])
+def test_what_only_equals_a_value_is_not_that_value(value: object) -> None:
+    protocol = sf.local.GeneralizedResponse([0, 1, 2], 1)
+    with pytest.raises(InputError, match="is not in the domain"):
+        protocol.encode(value)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"row 2: value .* is not in the domain"):
+        protocol.encode_many([2, value])  # type: ignore[list-item]
+
+
+def test_a_wrong_value_of_a_large_domain_is_refused_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A nearest name among a million would take a quarter of a minute."""
+    protocol = sf.local.LocalHashing(tuple(f"value {number}" for number in range(20_000)), 1)
+    monkeypatch.setattr(domain_module, "suggestion", None)
+    with pytest.raises(InputError, match=r"value 'velue 7' is not in the domain of 20000 values$"):
+        protocol.encode("velue 7")
+
+
+@pytest.mark.parametrize("kind", ["OptimizedUnary", "SubsetSelection"])
+def test_a_device_packs_a_large_report(kind: str) -> None:
+    assert len(getattr(sf.local, kind)(range(1_000_000), 2)._payload(7)) == 125_000
+
+
+def test_chances_that_cannot_be_told_apart_are_never_chosen() -> None:
+    """Over 2^23 values and at the smallest ε, 2^64 is too coarse for randomised response."""
+    domain = sf.local.GeneralizedResponse((0, 1), 1e-6)
+    object.__setattr__(domain, "_chances", (2**41, 2**41))
+    assert domain.variance(100) == math.inf
+    with pytest.raises(InputError, match="too small to count 2 values by grr"):
+        domain.estimate(domain.aggregate([]))
 
 
 def test_a_domain_may_come_as_a_frame_column_or_an_array() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.local import GeneralizedResponse
+from sfumato.local.header import HOMES
 from sfumato.random import SeededSource
 from sfumato.report import collect, local_chapter, local_report
+from sfumato.report.local import WORDS
 
 
 def page(values: tuple[str, ...], users: int = 400) -> str:
@@ -19,10 +21,15 @@ def page(values: tuple[str, ...], users: int = 400) -> str:
 
 def test_the_page_says_what_was_counted_and_what_was_not() -> None:
     text = page(("red", "green", "blue"))
-    assert "400 reports by grr" in text
+    assert "400 reports by generalised randomised response" in text
+    assert "computed from the reports alone" in text
     assert "3 reports were rejected" in text
     assert "local differential privacy" in text
     assert text.count("<svg") == 1
+
+
+def test_every_protocol_has_its_words() -> None:
+    assert set(WORDS) == set(HOMES)
 
 
 def test_a_value_cannot_become_markup() -> None:

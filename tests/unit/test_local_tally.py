@@ -121,7 +121,9 @@ def test_an_estimate_is_the_formula() -> None:
     estimate = PROTOCOL.estimate(tally, consistent=False)
     assert estimate.counts == pytest.approx((tally.counts - 900 * other) / (own - other))
     assert estimate.variance[0] == pytest.approx(PROTOCOL.variance(900, min(900.0, estimate.counts[0])))
-    assert estimate.high[2] == pytest.approx(estimate.counts[2] + 1.959964 * estimate.variance[2] ** 0.5, abs=1e-3)
+    for end, side in ((estimate.low[1], -1), (estimate.high[1], 1)):  # 1.96 deviations from there, and half a report
+        reach = 1.959964 * PROTOCOL.variance(900, end) ** 0.5 + 0.5 / (own - other)
+        assert end == pytest.approx(estimate.counts[1] + side * reach, abs=1e-3)
     rows = estimate.frame.rows()
     assert rows[0][0] == "red"
     assert rows[0][1] == pytest.approx(estimate.counts[0])

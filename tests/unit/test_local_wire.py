@@ -172,3 +172,35 @@ def test_a_pipe_may_give_bytes_in_pieces() -> None:
 
     raw = content("packed", count=2000)
     assert aggregate_stream(Pipe(raw)).users == 2000
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("size", [3, 3000])
+def test_files_may_be_appended_to_one_another(form: str, size: int) -> None:
+    """As `cat` does it; of packed ones all but the first were lost before, and called one report."""
+    protocol = OptimizedUnary(tuple(f"value {number}" for number in range(size)), 1.5)
+    other = OptimizedUnary(protocol.domain, 1.4)
+    joined = content(form, protocol) + content(form, protocol, 7) + content(form, other, 5)
+    tally = aggregate_stream(io.BytesIO(joined))
+    assert (tally.users, tally.rejected) == (27, {"other protocol": 5})
+
+
+def test_an_appended_header_that_is_cut_or_absurd_is_rejected() -> None:
+    head = content("packed", count=0)
+    cut = aggregate_stream(io.BytesIO(content("packed") + head[:60]))
+    assert (cut.users, cut.rejected) == (20, {"truncated": 1})
+    absurd = aggregate_stream(io.BytesIO(content("packed") + head[:5] + b"\xff" * 60))
+    assert (absurd.users, absurd.rejected) == (20, {"malformed": 1})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_may_be_compressed(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "reports.gz"
+    assert write_reports(file, PROTOCOL, PROTOCOL.report_many(np.zeros(5, dtype=int)), form=form) == 5
+    assert file.read_bytes()[:2] == b"\x1f\x8b"
+    assert read_header(file) == PROTOCOL
+    assert aggregate_file(file).users == 5
+    for damaged in (file.read_bytes()[:-12], file.read_bytes()[:30] + b"zzzz" + file.read_bytes()[34:]):
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(InputError, match="is a damaged gzip file"):
+            aggregate_file(tmp_path / "damaged")

@@ -70,6 +70,7 @@ def test_reports_of_a_cohort_that_does_not_exist_are_rejected() -> None:
         ({"p": 0.8, "q": 0.7}, "p must be the smaller one"),
         ({"hashes": 9}, "at most 8 hashes"),
         ({"bits": 70_000}, "65536 bits"),
+        ({"bits": 65_536, "cohorts": 65_536}, "65536 cohorts of 65536 bits; their product may be 16777216"),
     ],
 )
 def test_parameters_that_contradict_each_other_are_refused(bad: dict[str, float], words: str) -> None:

@@ -4,9 +4,11 @@ import datetime as dt
 import gzip
 import os
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -289,3 +291,17 @@ def test_the_fingerprint_of_a_frame_follows_its_content() -> None:
 def test_rows_are_called_by_their_file() -> None:
     assert table_name(Path("a") / "rides.csv.gz") == "rides"
     assert table_name(pd.DataFrame()) == "rows"
+
+
+def test_ladders_of_many_groups_take_the_room_of_their_rows() -> None:
+    frame = FRAME.head(1).select(pl.all().repeat_by(20_000).explode()).with_columns(zip=pl.int_range(20_000).cast(str))
+    rows = open_rows(frame, SCHEMA)
+    request = Request((Ladder(Grid("fare", 0.0, 10.0, 1000)),), ROWS, (Unknown("zip"),))
+    tracemalloc.start()
+    tallies = rows.collect(request)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80_000_000  # all of them side by side would be 160 MB
+    ladder = tallies.columns[0][7]
+    assert isinstance(ladder, np.ndarray)
+    assert (ladder[250], ladder.sum(), len(tallies.columns[0])) == (1, 1, 20_000)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import sfumato as sf
 from sfumato.dp.amount import Accountant, amount
+from sfumato.dp.query import Bins, Query
 from sfumato.dp.session import Session
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError, SfumatoError, UnsatisfiableError
 from sfumato.random import SeededSource
@@ -346,3 +349,175 @@ def test_a_password_never_enters_a_ledger(tmp_path: Path, schema: sf.Schema) -> 
     with pytest.raises(InputError, match="PGPASSWORD"):
         Session.create(tmp_path / "l", "postgresql://me:secret@localhost/city#rides", schema, sf.Budget(epsilon=1))
     assert list(tmp_path.iterdir()) == []
+
+
+POINT = """
+[columns.born]
+role = "other"
+type = "date"
+[columns.five]
+role = "other"
+type = "number"
+bounds = [5, 5]
+"""
+
+
+def made(folder: Path, text: str, rows: pl.DataFrame, **options: Any) -> Session:
+    rows.write_parquet(folder / "made.parquet")
+    budget = sf.Budget(epsilon=10**9, delta="0.9")
+    schema = sf.Schema.from_text(text)
+    session = Session.create(folder / "made.ledger", folder / "made.parquet", schema, budget, **options)
+    session.latency = 0
+    return session
+
+
+@pytest.mark.parametrize(
+    "query, delta",
+    [
+        (sf.histogram("five", 2), "0"),  # no room for two bins
+        (sf.count().by("born"), "0.7"),  # no threshold has such a delta
+        (sf.count().where("born > '2020-01-01'"), "0"),  # declared as dates, stored as numbers
+    ],
+)
+def test_a_refusal_costs_nothing_whatever_finds_it(tmp_path: Path, query: sf.Query, delta: str) -> None:
+    session = made(tmp_path, POINT, pl.DataFrame({"born": [2000], "five": [5.0]}))
+    with pytest.raises(SfumatoError):
+        session.ask(query, epsilon=1, delta=delta)
+    assert session.ledger.spent == sf.dp.Cost()
+
+
+def test_questions_together_are_checked_before_they_are_paid(tmp_path: Path) -> None:
+    session = made(tmp_path, POINT, pl.DataFrame({"born": [2000], "five": [5.0]}))
+    with pytest.raises(InputError, match="holds numbers"):
+        session.ask_together([sf.count().where("born > '2020-01-01'")], epsilon=1, delta="1e-6")
+    assert session.ledger.spent == sf.dp.Cost()
+
+
+@pytest.mark.parametrize("query", [sf.mean("five"), sf.sum("five"), sf.variance("five"), sf.median("five")])
+def test_bounds_may_be_a_single_point(tmp_path: Path, query: sf.Query) -> None:
+    session = made(tmp_path, POINT, pl.DataFrame({"born": [None], "five": [5.0]}, schema_overrides={"born": pl.Date}))
+    found = session.ask(query, epsilon=HUGE).value
+    assert found == (0 if query == sf.variance("five") else 5)
+
+
+def test_a_date_beyond_the_calendar_is_missing_and_fails_nothing(tmp_path: Path) -> None:
+    days = pl.Series("born", [10**7, -(10**6), 18_000], dtype=pl.Int32).cast(pl.Date)
+    session = made(tmp_path, POINT, pl.DataFrame({"born": days, "five": [5.0] * 3}))
+    assert session.ask(sf.count().where("born IS NULL"), epsilon=HUGE).value == 2
+    session.ask(sf.count().by("born"), epsilon=HUGE, delta="0.4")
+
+
+def test_the_person_must_be_a_declared_column(make: Maker, tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="did you mean 'rider'"):
+        make(protect="person:ridr:1:1")
+    assert not list(tmp_path.glob("*.ledger"))
+
+
+def test_a_column_is_called_as_this_question_calls_it(make: Maker) -> None:
+    session = make()
+    first = session.sql("SELECT COUNT(*) AS rides FROM rides", epsilon=1)
+    second = session.sql("SELECT COUNT(*) AS trips FROM rides", epsilon=1)
+    assert second.frame.columns[0] == "trips"
+    assert first.value == second.value
+    assert second.spent == sf.dp.Cost()
+    together = [session.ask_together([query], 1, "1e-6")[0] for query in (sf.count(), sf.count())]
+    assert together[0].frame.equals(together[1].frame)
+
+
+def test_names_that_cannot_be_written_cost_nothing(make: Maker) -> None:
+    session = make()
+    with pytest.raises(InputError, match="UTF-8"):
+        session.sql('SELECT COUNT(*) AS "\udcff" FROM rides', epsilon=1)
+    for name in ("\udcff", "a\0b", "two\nlines", "", 5):
+        with pytest.raises(ParameterError, match="the analyst"):
+            session.ask(sf.count(), epsilon=1, analyst=name)  # type: ignore[arg-type]
+    assert session.ledger.spent == sf.dp.Cost()
+
+
+@pytest.mark.parametrize("latency", [-1, float("nan"), float("inf")])
+def test_a_beat_is_a_number_of_seconds(make: Maker, tmp_path: Path, latency: float) -> None:
+    make()
+    with pytest.raises(ParameterError, match="latency"):
+        Session.open(next(tmp_path.glob("*.ledger")), latency=latency)
+
+
+def test_a_failure_leaves_on_the_beat_too(make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    def fail(_: object) -> None:
+        raise InputError("the rows could not be read as declared")
+
+    session = make()
+    session.latency = 0.2
+    monkeypatch.setattr(session.rows, "collect", fail)
+    begun = time.monotonic()
+    with pytest.raises(InputError):
+        session.ask(sf.count(), epsilon=1)
+    assert time.monotonic() - begun >= 0.2
+
+
+@pytest.mark.parametrize(
+    "bins", [[0, float("inf")], [float("nan"), 1], [-1e308, 1e308], ["x", "y"], [3, 2], 0, 2.5, True]
+)
+def test_bins_are_a_number_or_rising_edges(bins: Any) -> None:
+    with pytest.raises(ParameterError, match="the bins of 'age'"):
+        sf.histogram("age", bins)
+
+
+def test_bins_of_dates_begin_on_whole_days(make: Maker) -> None:
+    session = make()
+    found = session.ask(sf.histogram("day", 7), epsilon=HUGE).frame
+    assert found["day"].to_list() == [f"2025-01-{day:02}" for day in (1, 5, 10, 14, 18, 22, 27)]
+    assert found["count"].to_list() == [0, 6, 0, 0, 0, 0, 0]
+    edges = [dt.date(2025, 1, 5), dt.date(2025, 1, 9), dt.date(2025, 1, 31)]
+    assert session.ask(sf.histogram("day", edges), epsilon=HUGE).frame["count"].to_list() == [3, 3]
+    with pytest.raises(ParameterError, match="no room for 31 bins"):
+        session.ask(sf.histogram("day", 31), epsilon=HUGE)
+
+
+def test_a_frame_holds_noise_of_any_size(make: Maker) -> None:
+    frame = make().ask(sf.count(), epsilon="1e-50").frame
+    assert frame["count_high"].is_null().sum() == 0
+    assert frame["count_high"][0] - frame["count_low"][0] > 1e49
+
+
+def test_a_question_is_made_by_the_functions_for_it(make: Maker) -> None:
+    with pytest.raises(ParameterError, match="give SQL to"):
+        make().ask("SELECT COUNT(*) FROM rides", epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="the condition is 3"):
+        sf.count().where(3)  # type: ignore[arg-type]
+
+
+def test_a_line_that_no_question_could_read_is_refused_when_it_is_declared(make: Maker, tmp_path: Path) -> None:
+    session = make()
+    long = ROWS.with_columns(note=pl.when(pl.col("hour") == 1).then(pl.lit("x" * 3_000_000)).otherwise("note"))
+    long.write_csv(tmp_path / "rides.csv")
+    with pytest.raises(InputError, match="1 of 6 lines cannot be read"):
+        session.new_version(tmp_path / "rides.csv")
+
+
+def test_quantiles_in_too_many_groups_are_refused(make: Maker) -> None:
+    session = make()
+    with pytest.raises(ParameterError, match="ask for fewer groups"):
+        session.ask(Query(sf.median("minutes").aggregates, None, (Bins("minutes", 100_000), "hour")), epsilon=1)
+    assert session.ledger.spent == sf.dp.Cost()
+
+
+def test_a_plan_knows_what_the_whole_price_buys(make: Maker) -> None:
+    session = make()
+    assert session.plan(sf.count().by("station"), error=10).cost == session.plan(sf.count(), error=10).cost
+    with pytest.raises(ParameterError, match="rows is -5"):
+        session.plan(sf.mean("minutes"), error=1, rows=-5)
+
+
+def test_the_card_says_in_what_the_scale_of_a_quantile_counts(make: Maker) -> None:
+    settings = make().ask(sf.median("age").also(sf.count()), epsilon=1).card.released.settings
+    assert settings["unit_of_scale"] == {"median_age": "rows by which the rank may be off, with 95 % confidence"}
+
+
+def test_sql_does_not_tell_upper_from_lower_case(make: Maker) -> None:
+    session = make(epsilon=1)
+    first = session.sql("SELECT hour, AVG(minutes) FROM rides WHERE sex = 'F' GROUP BY hour", epsilon="0.5")
+    again = session.sql("select HOUR, avg(Minutes) from Rides where SEX = 'F' group by HOUR", epsilon="0.5")
+    assert again.frame.rows() == first.frame.rows()
+    assert again.spent.epsilon == 0

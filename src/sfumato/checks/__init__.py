@@ -4,5 +4,13 @@ from sfumato.checks.anonymizers import anonymizer_checks
 from sfumato.checks.base import Check, ConformanceError
 from sfumato.checks.models import model_checks
 from sfumato.checks.protocols import protocol_checks
+from sfumato.checks.publishers import publisher_checks
 
-__all__ = ["Check", "ConformanceError", "anonymizer_checks", "model_checks", "protocol_checks"]
+__all__ = [
+    "Check",
+    "ConformanceError",
+    "anonymizer_checks",
+    "model_checks",
+    "protocol_checks",
+    "publisher_checks",
+]

@@ -125,6 +125,8 @@ def _refuses_bad_values(protocol: LocalProtocol) -> None:
     attempts: list[Callable[[], object]] = [
         lambda: protocol.encode("no such value"),
         lambda: protocol.encode_many(["no such value"]),
+        lambda: protocol.perturb(len(protocol.domain)),
+        lambda: protocol.perturb(-1),
         lambda: protocol.report_many(np.array([len(protocol.domain)])),
         lambda: protocol.report_many(np.array(["x"])),
     ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Output = Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 Protocol = Literal["auto", "rr", "grr", "sue", "oue", "olh", "ss", "subset", "hr", "rappor"]
-Bounds = Annotated[tuple[float, float], Parameter(allow_leading_hyphen=True, metavar="LOW HIGH")]
+Bounds = Annotated[tuple[float, float], Parameter(allow_leading_hyphen=True, metavar="LOW HIGH", negative="")]
 LINES = {".jsonl", ".ndjson"}
 
 
@@ -46,7 +46,7 @@ def perturb(
 
     Args:
         table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
-        output: Report file to write: JSON lines if it ends in .jsonl, packed otherwise.
+        output: Report file to write: JSON lines if it ends in .jsonl, packed otherwise; .gz after it compresses.
         column: The column to report.
         epsilon: What one report may cost.
         domain: Text file with the possible values, one a line; it is public and fixed beforehand.
@@ -55,7 +55,7 @@ def perturb(
         json: Print the card.
     """
     from sfumato.io import read
-    from sfumato.local.wire import write_stream
+    from sfumato.local.wire import open_reports, write_stream
 
     with Staging() as staging, steps(2) as step:
         data, card_file = _places(staging, output, card)
@@ -64,8 +64,8 @@ def perturb(
         chosen = _protocol(protocol, _domain(domain), epsilon, len(values))
         codes = _codes(chosen, values)
         step("reporting")
-        form = "lines" if output.suffix.casefold() in LINES else "packed"
-        with data.open("wb") as file:
+        form = "lines" if LINES & {suffix.casefold() for suffix in output.suffixes[-2:]} else "packed"
+        with open_reports(data) as file:
             written = write_stream(file, chosen, _told(chosen.report_many(codes), len(codes), step), form=form)
         final = _named(chosen.card(written), data, output)
         card_file.write_text(final.to_json(), encoding="utf-8")
@@ -88,7 +88,7 @@ def estimate(
     Files of one protocol and one domain add up. A report that does not belong is rejected and counted.
 
     Args:
-        reports: Report files; - is standard input.
+        reports: Report files, also .gz; - is standard input.
         output: File for value, count, variance, low, high; its ending chooses the format; - is standard output.
         raw: Leave the counts unbiased: some are negative, and they do not add up to the reports.
         card: Where the card goes; OUT.card.json unless named.
@@ -145,7 +145,7 @@ def mean(
         json: Print the card, which has the mean among its measures.
     """
     from sfumato.io import read
-    from sfumato.local.mean_card import mean_card
+    from sfumato.local.card import mean_card
     from sfumato.local.means import PROTOCOLS, choose_mean
 
     with Staging() as staging, steps(2) as step:
@@ -176,7 +176,7 @@ def _places(staging: Staging, output: Path, card: Path | None) -> tuple[Path, Pa
 def _domain(path: Path) -> tuple[str, ...]:
     """The values in a text file, one a line; an empty or repeated one is refused with its line."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").rstrip("\r\n").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")  # values may hold other separators
     except OSError as error:
         raise InputError(f"domain '{path}' cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:

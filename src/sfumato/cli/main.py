@@ -21,6 +21,7 @@ from sfumato.cli.progress import INTERRUPTED
 from sfumato.cli.propose import schema, suggest
 from sfumato.cli.query import create, new_version, plan, query, show
 from sfumato.cli.series import republish, series
+from sfumato.cli.stream import stream
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
@@ -37,6 +38,7 @@ app.command(anonymize)
 app.command(check)
 app.command(schema)
 app.command(republish)
+app.command(stream)
 hierarchies = App(name="hierarchy", help="Propose which wider label may stand for a value.", help_format="plaintext")
 hierarchies.command(suggest)
 app.command(hierarchies)
@@ -74,9 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Return the exit code of one command, having printed what went wrong in one sentence if anything did."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal without Greek letters shows them escaped
-            stream.reconfigure(errors="backslashreplace")
+    for shown in (sys.stdout, sys.stderr):
+        if isinstance(shown, io.TextIOWrapper):  # a terminal without Greek letters shows them escaped
+            shown.reconfigure(errors="backslashreplace")
     try:
         code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

@@ -56,7 +56,7 @@ def create(
     from sfumato.schema import Schema
 
     budget = Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=Accountant(accountant))
-    shares = dict(_share(entry) for entry in analyst) or None
+    shares = _shares(analyst)
     with steps(1) as step:
         step("reading")
         session = Session.create(
@@ -65,6 +65,14 @@ def create(
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
     return 0
+
+
+def _shares(entries: tuple[str, ...]) -> dict[str, Decimal] | None:
+    shares = [_share(entry) for entry in entries]
+    for name, _ in shares:
+        if sum(name == other for other, _ in shares) > 1:
+            raise ParameterError(f"the analyst '{name}' is named twice; give each one share")
+    return dict(shares) or None
 
 
 def _share(entry: str) -> tuple[str, Decimal]:

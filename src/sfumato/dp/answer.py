@@ -20,6 +20,8 @@ from sfumato.table import Table
 from sfumato.version import __version__
 
 CONFIDENCE = 0.95
+INTEGER_BITS = 63
+OF_THE_ANSWER = "the answer"
 Value = int | float | str | None
 
 
@@ -36,7 +38,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     low: list[Value]
     high: list[Value]
     scale: list[float]
-    unit_of_scale: str = "the answer"
+    unit_of_scale: str = OF_THE_ANSWER
     counts: bool = False
 
 
@@ -103,7 +105,7 @@ class Answer:
         }
         for column in self.stored.columns:
             for suffix, values in (("", column.values), ("_low", column.low), ("_high", column.high)):
-                data[column.name + suffix] = values
+                data[column.name + suffix] = _fitting(values)
         return pl.DataFrame(data, strict=False)
 
     @property
@@ -119,6 +121,10 @@ class Answer:
             "postprocessing": stored.postprocessing,
             "noise_scale": {column.name: max(column.scale) for column in stored.columns if column.scale},
         }
+        units = {column.name: column.unit_of_scale for column in stored.columns}
+        other = {name: unit for name, unit in units.items() if unit != OF_THE_ANSWER}
+        if other:
+            settings["unit_of_scale"] = other
         return Card(
             version=__version__,
             door="query",
@@ -146,3 +152,9 @@ class Answer:
     def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
         """Write the rows and the card (`PATH.card.json` unless named), all or nothing; return the card."""
         return self.release().save(path, card=card)
+
+
+def _fitting(values: list[Value]) -> list[Value]:
+    """Return values that a column of a frame can hold: integers beyond 64 bits, all of them noise, become floats."""
+    wide = any(isinstance(value, int) and value.bit_length() > INTEGER_BITS for value in values)
+    return [float(value) if wide and isinstance(value, int) else value for value in values]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.dp.amount import Accountant, Cost
-from sfumato.dp.answer import Column
+from sfumato.dp.answer import CONFIDENCE, Column
 from sfumato.dp.compiled import Compiled
 from sfumato.dp.estimators import Counting, counted
 from sfumato.dp.request import Cells, Count, Persons, Tallies
@@ -31,28 +31,41 @@ def whole_share(compiled: Compiled, cost: Cost) -> Share:
     return Share(Accountant.PURE, Fraction(cost.epsilon), compiled.norms)
 
 
+def check_noise(compiled: Compiled, cost: Cost) -> None:
+    """Refuse a price for which there is no noise, before it is paid."""
+    share = whole_share(compiled, cost)
+    if compiled.unknown:
+        _ = _threshold(compiled, cost, share).least
+    for estimator in compiled.estimators:
+        estimator.error(share.part(Fraction(1, 2 * len(compiled.estimators))), CONFIDENCE, None)
+
+
 def answer_columns(compiled: Compiled, tallies: Tallies, cost: Cost, noise: Noise) -> tuple[list[Cells], list[Column]]:
     """Return the groups that leave and their noisy answers."""
     share = whole_share(compiled, cost)
     if not compiled.unknown:
         return tallies.cells, _columns(compiled, tallies.columns, share, noise)
-    alone = _only_counts_units(compiled)
-    price = share.amount if alone else share.amount / 2
-    unit = compiled.unit
-    rows, groups = (unit.rows, 1) if isinstance(unit, ProtectRows) else (1, unit.groups)
-    threshold = Threshold(price, Fraction(cost.delta), rows, groups, compiled.neighbours, share.accountant)
+    threshold = _threshold(compiled, cost, share)
     passing = threshold.keep([int(units) for units in tallies.columns[0]], noise)
     order = sorted(passing, key=lambda place: _order(tallies.cells[place]))
     kept = [tallies.cells[place] for place in order]
-    if alone:
+    if only_counts_units(compiled):
         name = compiled.query.aggregates[0].label
         return kept, [counted(name, [passing[place] for place in order], threshold.mechanism)]
     columns = [[column[place] for place in order] for column in tallies.columns[1:]]
     return kept, _columns(compiled, columns, share.part(Fraction(1, 2)), noise)
 
 
-def _only_counts_units(compiled: Compiled) -> bool:
-    """Whether the threshold's own noisy counts already answer the question."""
+def _threshold(compiled: Compiled, cost: Cost, share: Share) -> Threshold:
+    """Return what lets unknown keys out, for half of the price, or all of it where it answers the question itself."""
+    price = share.amount if only_counts_units(compiled) else share.amount / 2
+    unit = compiled.unit
+    rows, groups = (unit.rows, 1) if isinstance(unit, ProtectRows) else (1, unit.groups)
+    return Threshold(price, Fraction(cost.delta), rows, groups, compiled.neighbours, share.accountant)
+
+
+def only_counts_units(compiled: Compiled) -> bool:
+    """Return whether the threshold's own noisy counts already answer the question."""
     if len(compiled.estimators) != 1 or not isinstance(compiled.estimators[0], Counting):
         return False
     measure = compiled.estimators[0].measure

@@ -23,6 +23,7 @@ from sfumato.kinds import Kind as ColumnKind
 from sfumato.schema import Schema
 
 LEVELS = {Kind.MIN: Fraction(0), Kind.MAX: Fraction(1)}
+MOST_RUNGS = 10**8  # of all groups' ladders together
 NOT_OF_DATES = {Kind.SUM, Kind.MEAN, Kind.VARIANCE}
 
 
@@ -102,6 +103,10 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
     _check_labels(query)
     predicate = parse_predicate(query.condition, schema) if query.condition else None
     estimators = tuple(_estimator(entry, schema, unit) for entry in query.aggregates)
+    for estimator in estimators:
+        if isinstance(estimator, Choosing) and cells * (estimator.line.grid.steps + 1) > MOST_RUNGS:
+            many = f"a quantile in each of {cells} declared groups"
+            raise ParameterError(f"the question asks for {many}; ask for fewer groups, or for a mean")
     names = tuple(key.column if isinstance(key, Bins) else key for key in query.keys)
     lines = tuple(line_of(schema, key.column) if isinstance(key, Bins) else None for key in query.keys)
     return Compiled(query, estimators, names, keys, lines, predicate, unit, neighbours)

@@ -262,13 +262,22 @@ class Choosing:
         return share.selection(quantile_sensitivity(self.level, share.norms.rows, share.norms.neighbours))
 
     def error(self, share: Share, confidence: float, rows: int | None) -> float:
-        """By how many rows the rank of the answer is off at most, beyond the ladder's own fineness."""
+        """By how many rows the rank of the answer is off at most, beyond the ladder's own fineness.
+
+        At the ends the wanted rank lies the margin inside, which comes on top.
+        """
         del rows
-        return float(self._mechanism(share).score_error(self.line.grid.steps + 1, confidence) / self.level.denominator)
+        mechanism, candidates = self._mechanism(share), self.line.grid.steps + 1
+        margin = self._margin(mechanism) if self.level in {0, 1} else 0
+        return float(mechanism.score_error(candidates, confidence) / self.level.denominator + margin)
+
+    def _margin(self, mechanism: Any) -> int:
+        """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
+        return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
 
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
         mechanism = self._mechanism(share)
-        margin = max(1, mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE))  # in rows at the ends
+        margin = self._margin(mechanism)
         chosen = [mechanism.choose(quantile_scores(counts, self.level, margin), noise) for counts in tallies[0]]
         ranks = self.error(share, CONFIDENCE, None)
         return Column(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sfumato.attribute import Attribute
 from sfumato.dp.query import Bins
 from sfumato.dp.request import Binned, Cell, Declared, Grid, Key, Unknown
-from sfumato.errors import SchemaError, suggestion
+from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.kinds import Kind
 from sfumato.schema import Schema
 
@@ -132,12 +132,20 @@ def _range(attribute: Attribute) -> tuple[Cell, ...]:
 
 
 def _bins(schema: Schema, key: Bins) -> Binned:
-    grid = line_of(schema, key.column).grid
+    line = line_of(schema, key.column)
+    grid = line.grid
     if isinstance(key.parts, tuple):
         return Binned(key.column, key.parts)
     width = (grid.high - grid.low) / key.parts
-    inner = (grid.low + width * part for part in range(1, key.parts))
-    return Binned(key.column, tuple(itertools.chain([grid.low], inner, [grid.high])))
+    inner = [grid.low + width * part for part in range(1, key.parts)]
+    if line.kind is Kind.DATE:
+        inner = [float(round(edge)) for edge in inner]
+    edges = (grid.low, *inner, grid.high)
+    if any(low >= high for low, high in itertools.pairwise(edges)):
+        raise ParameterError(
+            f"column '{key.column}' has no room for {key.parts} bins between its bounds; ask for fewer"
+        )
+    return Binned(key.column, edges)
 
 
 def _step(low: float, high: float) -> float:

@@ -137,9 +137,9 @@ class Ledger:
 
     def find(self, question: str, version: int, analyst: str) -> bytes | None:
         """Return the stored answer if this analyst has paid for it."""
-        key = _key(question)
+        key, name = _key(question), _name(analyst)
         with self._store.reading() as book:
-            return None if book.paid(key, version, analyst) is None else book.answer(key, version)
+            return None if book.paid(key, version, name) is None else book.answer(key, version)
 
     def debit(self, question: str, version: int, analyst: str, cost: Cost) -> Entry:
         """Return the charge, on the disk; refuse one that is not affordable, and then nothing has changed.
@@ -235,6 +235,8 @@ def _share(budget: Budget, epsilon: Decimal) -> Cost:
 def _name(analyst: str) -> str:
     if not analyst:
         raise ParameterError("the analyst has no name; give one")
+    if str(analyst) != analyst or not analyst.isprintable():
+        raise ParameterError(f"the analyst is called {analyst!r}; give a name of printable characters")
     return analyst
 
 

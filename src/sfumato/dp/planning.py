@@ -12,6 +12,7 @@ from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 
 from sfumato.dp.amount import Accountant, Cost, amount
+from sfumato.dp.answering import only_counts_units
 from sfumato.dp.compiled import Compiled
 from sfumato.dp.estimators import Averaging, Spreading
 from sfumato.dp.ledger import Ledger
@@ -51,6 +52,8 @@ def plan_amount(compiled: Compiled, ledger: Ledger, error: float, confidence: fl
         raise ParameterError(f"the confidence is {confidence}; give a number between 0 and 1")
     if rows is None and any(isinstance(entry, Averaging | Spreading) for entry in compiled.estimators):
         raise ParameterError("the error of a mean or variance depends on how many rows there are; give a public guess")
+    if rows is not None and rows < 1:
+        raise ParameterError(f"the guess of the rows is {rows}; give a whole number of at least 1")
     accountant = ledger.budget.accountant
     low, high = LEAST, MOST
     if _error(compiled, accountant, high, confidence, rows) > error:
@@ -68,7 +71,7 @@ def plan_amount(compiled: Compiled, ledger: Ledger, error: float, confidence: fl
 
 
 def _error(compiled: Compiled, accountant: Accountant, price: Fraction, confidence: float, rows: int | None) -> float:
-    finding = Fraction(1, 2) if compiled.unknown else Fraction(1)
+    finding = Fraction(1, 2) if compiled.unknown and not only_counts_units(compiled) else Fraction(1)
     share = Share(accountant, price * finding / len(compiled.estimators), compiled.norms)
     return max(entry.error(share, confidence, rows) for entry in compiled.estimators)
 

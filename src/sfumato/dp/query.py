@@ -6,13 +6,18 @@ programs leak by time and state, so that here a question can only be read, check
 
 from __future__ import annotations
 
+import datetime as dt
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
+from typing import SupportsIndex
 
 from sfumato.errors import ParameterError
+
+FARTHEST = 1e15  # edges of bins lie within ± this
 
 
 class Kind(StrEnum):
@@ -78,9 +83,10 @@ class Bins:
         parts = self.parts
         if isinstance(parts, int) and not isinstance(parts, bool) and 1 <= parts <= 100_000:
             return
-        if isinstance(parts, tuple) and len(parts) > 1 and all(a < b for a, b in pairwise(parts)):
+        rising = isinstance(parts, tuple) and len(parts) > 1 and all(a < b for a, b in pairwise(parts))
+        if isinstance(parts, tuple) and rising and parts[0] >= -FARTHEST and parts[-1] <= FARTHEST:
             return
-        raise ParameterError(f"the bins of '{self.column}' are {parts}; give a number of bins or rising edges")
+        raise _no_bins(self.column, parts)
 
     @property
     def text(self) -> str:
@@ -106,7 +112,7 @@ class Query:
         >>> count().where("age < 30").where("sex = 'F'").condition
         "(age < 30) AND (sex = 'F')"
         """
-        if not condition.strip():
+        if not str(condition).strip() or str(condition) != condition:
             raise ParameterError(f'the condition is {condition!r}; give a text such as "gender = 2"')
         both = condition if self.condition is None else f"({self.condition}) AND ({condition})"
         return replace(self, condition=both)
@@ -223,11 +229,29 @@ def median(column: str) -> Query:
     return Query((Aggregate(Kind.QUANTILE, column, Fraction(1, 2), alias=f"median_{column}"),))
 
 
-def histogram(column: str, bins: int | Sequence[float]) -> Query:
+def histogram(column: str, bins: int | Sequence[float] | Sequence[dt.date]) -> Query:
     """Ask how many rows lie in each bin: so many equal bins between the declared bounds, or those between edges.
+
+    Bins of dates begin on whole days.
 
     >>> histogram("age", 8).keys
     (Bins(column='age', parts=8),)
     """
-    parts = bins if isinstance(bins, int) else tuple(float(edge) for edge in bins)
+    try:
+        parts = bins if isinstance(bins, bool) else _parts(bins)
+    except (TypeError, ValueError, OverflowError):
+        raise _no_bins(column, bins) from None
     return Query((Aggregate(Kind.COUNT),), keys=(Bins(column, parts),))
+
+
+def _parts(bins: int | Sequence[float] | Sequence[dt.date]) -> int | tuple[float, ...]:
+    return operator.index(bins) if isinstance(bins, SupportsIndex) else tuple(_edge(edge) for edge in bins)
+
+
+def _edge(edge: float | dt.date) -> float:
+    return float((edge - dt.date(1970, 1, 1)).days) if isinstance(edge, dt.date) else float(edge)
+
+
+def _no_bins(column: str, bins: object) -> ParameterError:
+    wanted = f"give a number of bins up to 100000, or rising edges within ±{FARTHEST:.0e}"
+    return ParameterError(f"the bins of '{column}' are {bins!r}; {wanted}")

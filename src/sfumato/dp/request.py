@@ -184,7 +184,11 @@ class Tallies:
 
 
 class Rows(Protocol):
-    """Where the rows are: answers requests there, and tells whether the rows are still the declared ones."""
+    """Where the rows are: answers requests there, and tells whether the rows are still the declared ones.
 
+    `check` refuses, by public facts alone, what `collect` could not carry out: a request is checked before it is paid.
+    """
+
+    def check(self, request: Request) -> None: ...
     def collect(self, request: Request) -> Tallies: ...
     def fingerprint(self) -> str: ...

@@ -7,33 +7,33 @@ answer, and let it leave on a schedule. A crash may charge for an answer never g
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
-from sfumato.attribute import Attribute
 from sfumato.dp.additive import Gaussian, Laplace
 from sfumato.dp.amount import Accountant, Budget, Cost, Number, amount
 from sfumato.dp.answer import Answer, Column, Stored
-from sfumato.dp.answering import answer_columns
+from sfumato.dp.answering import answer_columns, check_noise
 from sfumato.dp.compiled import Compiled, compile_query
+from sfumato.dp.declaring import address, declared_rows, without_files
+from sfumato.dp.grids import attribute_of
 from sfumato.dp.ledger import Ledger
 from sfumato.dp.planning import Plan, plan_amount
 from sfumato.dp.postprocess import postprocess, postprocess_known
 from sfumato.dp.query import Query
 from sfumato.dp.request import Cells, Rows, Tallies
 from sfumato.dp.rows import open_rows, table_name
-from sfumato.dp.sql import parse_sql
+from sfumato.dp.sql import parse_sql, spelled
 from sfumato.dp.together import mechanisms_together, simple_estimator
-from sfumato.dp.unit import Neighbours, ProtectRows, Unit, read_unit, written
+from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, written
 from sfumato.dp.zcdp import rho_of_pure
 from sfumato.errors import InputError, ParameterError
-from sfumato.io import read
 from sfumato.random import Noise, Source, noise_from
 from sfumato.schema import Schema
 
@@ -82,6 +82,10 @@ class Session:
     latency: float = LATENCY
     rng: Source | None = None
 
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.latency) and self.latency >= 0):
+            raise ParameterError(f"the latency is {self.latency}; give seconds from 0")
+
     @classmethod
     def create(
         cls,
@@ -97,11 +101,13 @@ class Session:
         """Make a ledger for the data and open a session on it; an existing ledger is never replaced."""
         unit = read_unit(protect) if isinstance(protect, str) else protect
         side = _neighbours(neighbours)
-        schema = _without_files(schema)
-        rows = _declared_rows(data, schema)
+        schema = without_files(schema)
+        if isinstance(unit, ProtectPersons):
+            attribute_of(schema, unit.person)
+        rows = declared_rows(data, schema)
         name = table_name(data)
         facts = {
-            "data": _address(data),
+            "data": address(data),
             "table": name,
             "schema": schema.to_toml(),
             "protect": written(unit),
@@ -144,6 +150,8 @@ class Session:
         compiled = self._compile(query)
         cost = self._price(epsilon, delta, rho)
         self._check_price(compiled, cost)
+        check_noise(compiled, cost)
+        self.rows.check(compiled.request(b""))
         postprocess_known(post)
 
         def draw(version: int) -> bytes:
@@ -151,7 +159,7 @@ class Session:
             return msgspec.json.encode(self._stored(compiled, cells, columns, cost, version))
 
         kept, spent = self._paid(f"{compiled.text} at {cost}", cost, analyst, draw)
-        stored = postprocess(msgspec.json.decode(kept, type=Stored), post)
+        stored = postprocess(_named(msgspec.json.decode(kept, type=Stored), compiled), post)
         return Answer(stored, spent, self.ledger.left_for(analyst))
 
     def _paid(self, question: str, cost: Cost, analyst: str, draw: Callable[[int], bytes]) -> tuple[bytes, Cost]:
@@ -165,9 +173,10 @@ class Session:
         entry = self.ledger.debit(question, version, analyst, cost)
         if entry.answer is not None:
             return entry.answer, entry.cost
-        kept = self.ledger.settle(entry, draw(version))
-        self._wait(begun)
-        return kept, entry.cost
+        try:
+            return self.ledger.settle(entry, draw(version)), entry.cost
+        finally:
+            self._wait(begun)  # a failure leaves on the beat too
 
     def ask_together(
         self, queries: Sequence[Query], epsilon: Number, delta: Number, *, analyst: str = ANALYST
@@ -179,6 +188,8 @@ class Session:
         compiled = [self._compile(query) for query in queries]
         cost = self._price(epsilon, delta, None)
         mechanisms = mechanisms_together(compiled, cost)
+        for entry in compiled:
+            self.rows.check(entry.request(b""))
         question = " and ".join(entry.text for entry in compiled) + f" together at {cost}"
 
         def draw(version: int) -> list[Stored]:
@@ -190,11 +201,12 @@ class Session:
 
         kept, spent = self._paid(question, cost, analyst, lambda version: msgspec.json.encode(draw(version)))
         left = self.ledger.left_for(analyst)
-        return [Answer(stored, spent, left) for stored in msgspec.json.decode(kept, type=list[Stored])]
+        answers = zip(msgspec.json.decode(kept, type=list[Stored]), compiled, strict=True)
+        return [Answer(_named(stored, entry), spent, left) for stored, entry in answers]
 
     def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
         """Answer a question written in SQL; the table is called by the file's stem."""
-        return self.ask(parse_sql(text, self.table), epsilon, **options)
+        return self.ask(self._read(text), epsilon, **options)
 
     def plan(self, query: Query | str, error: float, confidence: float = 0.95, rows: int | None = None) -> Plan:
         """Return the ε that keeps the error of every answer below `error`, before anything is spent.
@@ -202,18 +214,25 @@ class Session:
         Means and variances depend on how many rows there are, which is secret: give a public guess as `rows`. The error
         of a quantile is in rows of rank.
         """
-        compiled = self._compile(parse_sql(query, self.table) if isinstance(query, str) else query)
+        compiled = self._compile(self._read(query) if isinstance(query, str) else query)
         return plan_amount(compiled, self.ledger, error, confidence, rows)
 
     def new_version(self, data: Any) -> int:
         """Declare that the rows have changed; the budget goes on, since versions compose."""
-        rows = _declared_rows(data, self.schema)
-        facts = {**self.ledger.facts, "data": _address(data), "fingerprint": rows.fingerprint()}
+        rows = declared_rows(data, self.schema)
+        facts = {**self.ledger.facts, "data": address(data), "fingerprint": rows.fingerprint()}
         number = self.ledger.declare_version(facts)
         self.rows = rows
         return number
 
+    def _read(self, text: str) -> Query:
+        return spelled(parse_sql(text, self.table), self.schema.columns)
+
     def _compile(self, query: Query) -> Compiled:
+        if not isinstance(query, Query):
+            raise ParameterError(
+                f"the question is {query!r}; make one by sf.count() and its like, or give SQL to sql()"
+            )
         return compile_query(query, self.schema, self.unit, self.neighbours)
 
     def _price(self, epsilon: Number | None, delta: Number, rho: Number | None) -> Cost:
@@ -283,6 +302,13 @@ def _with_mechanism(
     return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]
 
 
+def _named(stored: Stored, compiled: Compiled) -> Stored:
+    """The answer with its columns called as they are in this question: a name is no part of what was paid for."""
+    labels = [entry.label for entry in compiled.query.aggregates]
+    pairs = zip(stored.columns, labels, strict=True)
+    return msgspec.structs.replace(stored, columns=[msgspec.structs.replace(c, name=label) for c, label in pairs])
+
+
 NEIGHBOURS = {
     Neighbours.PRESENCE: "presence: one unit is there or not",
     Neighbours.VALUE: "value: one unit's values are others",
@@ -309,44 +335,3 @@ def _neighbours(value: Neighbours | str) -> Neighbours:
         return Neighbours(value)
     except ValueError:
         raise ParameterError(f"neighbours is '{value}'; give 'presence' or 'value'") from None
-
-
-def _address(data: Any) -> str | None:
-    """Where a ledger finds its rows again; a password has no place in it."""
-    if isinstance(data, str) and "://" in data:
-        if urlsplit(data).password is not None:
-            raise InputError(
-                "the address of the database holds a password; give it as PGPASSWORD or in a password file"
-            )
-        return data
-    return str(Path(data).resolve()) if isinstance(data, str | Path) else None
-
-
-def _declared_rows(data: Any, schema: Schema) -> Rows:
-    """The rows as the curator declares them: a file is read once in full, so that a broken line is refused here.
-
-    Later questions leave out what they cannot read, since an error would depend on the rows.
-    """
-    address = _address(data)
-    rows = open_rows(data, schema)
-    if address is not None and "://" not in address:
-        read(address)
-    return rows
-
-
-def _without_files(schema: Schema) -> Schema:
-    """The schema as the ledger keeps it: a hierarchy's leaves are listed as categories, so that no file is needed."""
-    if not schema.columns:
-        raise InputError("the schema declares no column; a private answer needs declared bounds and categories")
-    columns = {
-        name: entry
-        if entry.hierarchy is None
-        else replace(entry, hierarchy=None, hierarchy_file=None, categories=_leaves(entry))
-        for name, entry in schema.columns.items()
-    }
-    return replace(schema, columns=columns)
-
-
-def _leaves(entry: Attribute) -> tuple[str, ...] | None:
-    numeric = entry.kind is not None and entry.kind.numeric
-    return None if numeric or entry.hierarchy is None else entry.hierarchy.leaves

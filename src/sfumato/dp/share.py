@@ -35,20 +35,20 @@ class Norms:
         return 2 * self.groups if moves else self.groups
 
     def l1(self, most: int, swing: int) -> int:
-        """The largest sum of changes over all groups."""
+        """The largest sum of changes over all groups; at least 1, also where the bounds are a single point."""
         if self.neighbours is Neighbours.PRESENCE:
-            return self.groups * self.rows * most
+            return max(1, self.groups * self.rows * most)
         if not self.grouped:
-            return self.rows * swing
-        return self.groups * self.rows * max(2 * most, swing)
+            return max(1, self.rows * swing)
+        return max(1, self.groups * self.rows * max(2 * most, swing))
 
     def l2_squared(self, most: int, swing: int) -> int:
-        """The largest sum of squared changes over all groups."""
+        """The largest sum of squared changes over all groups; at least 1, as for `l1`."""
         if self.neighbours is Neighbours.PRESENCE:
-            return self.groups * (self.rows * most) ** 2
+            return max(1, self.groups * (self.rows * most) ** 2)
         if not self.grouped:
-            return (self.rows * swing) ** 2
-        return self.groups * self.rows**2 * max(2 * most**2, swing**2)
+            return max(1, (self.rows * swing) ** 2)
+        return max(1, self.groups * self.rows**2 * max(2 * most**2, swing**2))
 
     def per_person(self) -> Norms:
         """The same where a unit counts once in each group, however many rows it has there."""

@@ -6,6 +6,8 @@ differentially private SQL, Wilson et al. 2020); parsed by sqlglot, never handed
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +68,36 @@ def parse_sql(text: str, table: str) -> Query:
     return Query(tuple(aggregates), where.this.sql(comments=False) if where else None, keys)
 
 
+def spelled(query: Query, names: Iterable[str]) -> Query:
+    """Return the question with its columns spelled as declared: SQL does not tell upper from lower case.
+
+    >>> spelled(parse_sql("SELECT Hour, AVG(FARE) FROM rides GROUP BY Hour", "rides"), ["hour", "fare"]).keys
+    ('hour',)
+    """
+    declared = list(names)
+    folded: dict[str, list[str]] = {}
+    for name in declared:
+        folded.setdefault(name.casefold(), []).append(name)
+
+    def known(name: str) -> str:
+        same = folded.get(name.casefold(), [])
+        return same[0] if name not in declared and len(same) == 1 else name
+
+    aggregates = tuple(
+        entry if entry.column is None else replace(entry, column=known(entry.column)) for entry in query.aggregates
+    )
+    keys = tuple(replace(key, column=known(key.column)) if isinstance(key, Bins) else known(key) for key in query.keys)
+    return replace(query, aggregates=aggregates, keys=keys)
+
+
 def _statement(text: str) -> exp.Select:
     from sqlglot import exp, parse
     from sqlglot.errors import SqlglotError
 
     if len(text) > LONGEST:
         raise InputError(f"the question is {len(text)} characters long; at most {LONGEST} are read")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError("the question has bytes that are not UTF-8; write it in UTF-8")
     try:
         statements = [statement for statement in parse(text) if statement is not None]
     except (SqlglotError, RecursionError) as error:

@@ -51,7 +51,7 @@ class Rides:
 
     def first(self, number: int) -> Rides:
         """The first rides of the file, under a name that says so; the public stations stay as they are."""
-        name = f"{self.name}, first {number:,}"
+        name = f"{self.name}, first {number:,} rides"
         return replace(
             self, name=name, station=self.station[:number], hour=self.hour[:number], woman=self.woman[:number]
         )
@@ -95,10 +95,10 @@ def read_rides(path: Path, name: str) -> Rides:
 
     >>> read_rides(Path("no-such-file.csv.gz"), "nowhere")
     Traceback (most recent call last):
-    sfumato.errors.InputError: file 'no-such-file.csv.gz' does not exist; get the trip data it names
+    sfumato.errors.InputError: file 'no-such-file.csv.gz' does not exist; it is the Citi Bike trip data of nowhere
     """
     if not path.exists():
-        raise InputError(f"file '{path}' does not exist; get the trip data it names")
+        raise InputError(f"file '{path}' does not exist; it is the Citi Bike trip data of {name}")
     station, latitude, longitude = (f"start station {part}" for part in ("id", "latitude", "longitude"))
     wanted = [station, latitude, longitude, "starttime", "gender"]
     frame = pl.read_csv(path, columns=wanted, infer_schema=False)

@@ -50,7 +50,7 @@ def draw_errors(errors: pl.DataFrame, path: Path) -> None:
     with _figure(path, (12, 3.8), len(names)) as (_, panels):
         for axes, name in zip(panels, names, strict=True):
             _dots(axes, means.filter(pl.col("data") == name))
-            axes.set_title(name.replace(", ", "\n"))
+            axes.set_title(name.replace(", ", "\n") if ", " in name else f"{name}\nall rides")
         for axes in panels[1:]:
             axes.set_yticklabels([])
         panels[len(names) // 2].set_xlabel(f"mean absolute error over all declared cells, ε = {MIDDLE:g}, log scale")
@@ -81,7 +81,7 @@ def _say(axes: Axes, words: str, place: tuple[float, float], *, right: bool) -> 
     axes.annotate(words, place, (aside, 0), textcoords="offset points", va="center", ha=align)
 
 
-def draw_hours(errors: pl.DataFrame, path: Path) -> None:
+def draw_hours(errors: pl.DataFrame, rides: str, path: Path) -> None:
     """Draw experiment 2: a curve of the hourly error for each answer, a panel for each ε, means over the seeds."""
     epsilons = errors.get_column("epsilon").unique(maintain_order=True).to_list()
     colours = (CENTRAL, LOCAL, BEST)
@@ -92,13 +92,14 @@ def draw_hours(errors: pl.DataFrame, path: Path) -> None:
             answers = means.get_column("answer").unique(maintain_order=True).to_list()
             for answer, colour, mark in zip(answers, colours, "osD", strict=True):
                 curve = means.filter(pl.col("answer") == answer)
-                axes.plot(curve["hour"], curve["error"], mark, linestyle="-", color=colour, markersize=4, label=answer)
+                (line,) = axes.plot(curve["hour"], curve["error"], mark, color=colour, markersize=4, label=answer)
+                line.set(linestyle="-", clip_on=False)  # marks at 0 per cent are whole
             axes.set_title(f"ε = {epsilon:g}")
             axes.set_xticks(range(0, 24, 4))
             axes.set_ylim(0, max(1.0, 1.08 * means["error"].to_numpy().max()))
             axes.grid(axis="y")
         panels[0].set_ylabel("adjusted error, per cent")
-        panels[len(epsilons) // 2].set_xlabel("hour of day")
+        panels[len(epsilons) // 2].set_xlabel(f"hour of day; {rides}")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 
@@ -116,7 +117,7 @@ def draw_stations(errors: pl.DataFrame, path: Path) -> None:
             axes.set_yticks(range(len(stations)), stations, fontsize=8)
             axes.set_xticks(range(0, table.shape[1], 2))
             axes.set_xlabel("hour of day")
-            axes.set_title(f"{name}, {own.get_column('rides').sum():,.0f} rides")
+            axes.set_title(f"{name}, {own.get_column('rides').sum():,.0f} rides at {len(stations)} stations")
         panels[0].set_ylabel("station, the busiest on top")
         bar = figure.colorbar(picture, ax=panels, shrink=0.9, ticks=[0, 5, 25, 50, 100, 150, 200])
         bar.set_label(f"adjusted error of the central answer at ε = {MIDDLE:g}, per cent")

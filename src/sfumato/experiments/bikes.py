@@ -49,7 +49,7 @@ class Grid:
     """What is varied: the ε, the answers and the seeds.
 
     >>> len(Grid().answers), Grid().epsilons
-    (9, (0.008, 2.251, 13.814))
+    (10, (0.008, 2.251, 13.814))
     """
 
     epsilons: tuple[float, ...] = tuple(EPSILONS)
@@ -157,13 +157,14 @@ def run(folder: str | Path, out: str | Path, grid: Grid | None = None) -> pl.Dat
     target.mkdir(parents=True, exist_ok=True)
     with Staging() as staging:
         errors = absolute_errors([*rides, rides[1].first(SOURCE_RIDES[1])], declared)
-        hours = hourly_errors(rides[1].first(SOURCE_RIDES[2]), declared)
+        busy = rides[1].first(SOURCE_RIDES[2])
+        hours = hourly_errors(busy, declared)
         stations = station_errors(rides, declared.seeds[0])
         for number, rows in enumerate((errors, hours, stations), start=1):
             rows.write_csv(staging.place(target / f"bikes-{number}.csv"), float_precision=6)
         staging.place(target / "bikes-1.md").write_text(summary(errors), encoding="utf-8")
         draw_errors(errors, staging.place(target / "bikes-1.png"))
-        draw_hours(hours, staging.place(target / "bikes-2.png"))
+        draw_hours(hours, busy.name, staging.place(target / "bikes-2.png"))
         draw_stations(stations, staging.place(target / "bikes-3.png"))
     return errors
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sfumato.local.attributes import Attributes
     from sfumato.local.base import LocalProtocol
+    from sfumato.local.card import with_memory
     from sfumato.local.choosing import choose
     from sfumato.local.crossing import Axis, Crossing, View
     from sfumato.local.estimate import Estimate
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from sfumato.local.mean_base import MeanProtocol
     from sfumato.local.means import Duchi, Hybrid, LaplaceMean, Piecewise, choose_mean
     from sfumato.local.memory import Memory
-    from sfumato.local.memory_card import with_memory
     from sfumato.local.randomized_response import GeneralizedResponse, WarnerResponse
     from sfumato.local.rappor import Rappor
     from sfumato.local.report import Report, Reports
@@ -60,7 +60,7 @@ _HOMES = {
     "choose_mean": "means",
     "protocol_class": "header",
     "read_header": "wire",
-    "with_memory": "memory_card",
+    "with_memory": "card",
     "write_reports": "wire",
 }
 

@@ -6,19 +6,21 @@ when ε is divided by the number of attributes than when the devices are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import accumulate
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from sfumato.errors import InputError, ParameterError
+from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.local import device
 from sfumato.local.base import EPSILON, LocalProtocol
+from sfumato.local.chances import log_above
 from sfumato.local.choosing import choose
 from sfumato.local.domain import Value
 from sfumato.local.report import Report, Reports
-from sfumato.parameters import OneOf
+from sfumato.parameters import OneOf, Whole
 
 if TYPE_CHECKING:
     from sfumato.local.arrays import Codes
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from sfumato.random import Source
 
 LOTS = 2**32
-WIDTH = NormalDist().inv_cdf(0.975)
 MODES = OneOf(("sample", "split"))
 
 
@@ -49,6 +50,9 @@ class Attributes:
     mode: Literal["sample", "split"]
     shares: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares", _shares(self.protocols, self.shares or None))
+
     @classmethod
     def choose(
         cls,
@@ -63,17 +67,19 @@ class Attributes:
         if not MODES.accepts(mode) or not EPSILON.accepts(epsilon):
             rule, value = (MODES, mode) if EPSILON.accepts(epsilon) else (EPSILON, epsilon)
             raise ParameterError(f"several attributes take {rule.wanted}; found {value!r}")
+        if not Whole(1).accepts(users):
+            raise ParameterError(f"several attributes need {Whole(1).wanted} as the number of users; found {users!r}")
         parts = _shares(domains, shares)
-        each = epsilon if mode == "sample" else epsilon / len(domains)
+        each = epsilon if mode == "sample" else _part(epsilon, len(domains))
         heads = {name: max(1, round(users * (parts[name] if mode == "sample" else 1))) for name in domains}
         protocols = {name: choose(domain, each, heads[name]) for name, domain in domains.items()}
         return cls(protocols, mode, parts)
 
     @property
     def spent(self) -> float:
-        """The ε of all that one device sends."""
-        parts = [protocol.spent for protocol in self.protocols.values()]
-        return max(parts) if self.mode == "sample" else sum(parts)
+        """The ε of all that one device sends, rounded up."""
+        ratios = [protocol.ratio for protocol in self.protocols.values()]
+        return log_above(max(ratios) if self.mode == "sample" else math.prod(ratios, start=Fraction(1)))
 
     def variance(self, name: str, users: float, count: float = 0.0) -> float:
         """The variance of the estimated count of a value that `count` of all `users` have."""
@@ -88,12 +94,19 @@ class Attributes:
 
     def perturb(self, record: Mapping[str, Value]) -> dict[str, Report]:
         """The fresh reports of a record by attribute: one of them if attributes are sampled, else all."""
+        missing = [name for name in self.protocols if name not in record]
+        if missing:  # whatever the lot, so that a silent device tells nothing about it
+            raise InputError(f"the record has no '{missing[0]}'; give a value for each of {', '.join(self.protocols)}")
         codes = {name: protocol.encode(record[name]) for name, protocol in self.protocols.items()}
         if self.mode == "split":
             return {name: self.protocols[name].perturb(code) for name, code in codes.items()}
-        lot = device.below(LOTS)
-        drawn = next(name for name, end in self._ends() if lot < end)
+        drawn = self.draw()
         return {drawn: self.protocols[drawn].perturb(codes[drawn])}
+
+    def draw(self) -> str:
+        """One attribute by its share. A device that is asked again and again draws once and keeps it (see `Memory`)."""
+        lot = device.below(LOTS)
+        return next(name for name, end in self._ends() if lot < end)
 
     def _ends(self) -> list[tuple[str, int]]:
         ends = [round(LOTS * part) for part in accumulate(self.shares.values())]
@@ -124,28 +137,45 @@ class Attributes:
         tallies = {name: protocol.aggregate([]) for name, protocol in self.protocols.items()}
         if isinstance(reports, Mapping):
             for name, packed in reports.items():
-                tallies[name].add(packed)
+                self._tally(tallies, name).add(packed)
             return tallies
         for entry in reports:
             for name, report in entry.items():
-                tallies[name].add([report])
+                self._tally(tallies, name).add([report])
         return tallies
+
+    @staticmethod
+    def _tally(tallies: dict[str, Tally], name: str) -> Tally:
+        if name not in tallies:
+            raise InputError(f"there is a report about '{name}', which is no attribute{suggestion(name, tallies)}")
+        return tallies[name]
 
     def estimate(self, tallies: Mapping[str, Tally], *, consistent: bool | str = True) -> dict[str, Estimate]:
         """The counts of every attribute among all users, with variance and 95 % interval."""
         found = {name: tally.protocol.estimate(tally, consistent=consistent) for name, tally in tallies.items()}
         if self.mode == "split":
             return found
+        silent = [name for name, tally in tallies.items() if not tally.users]
+        if silent:
+            raise InputError(f"no report is about '{silent[0]}', so nothing is known of it; collect more")
         users = sum(tally.users for tally in tallies.values())
         return {name: _scaled(estimate, users) for name, estimate in found.items()}
 
 
-def _shares(domains: Mapping[str, Sequence[Value]], shares: Mapping[str, float] | None) -> dict[str, float]:
+def _part(epsilon: float, parts: int) -> float:
+    """The largest number that, taken `parts` times, is not above ε."""
+    part = epsilon / parts
+    while Fraction(part) * parts > Fraction(epsilon):
+        part = math.nextafter(part, 0)
+    return part
+
+
+def _shares(domains: Mapping[str, object], shares: Mapping[str, float] | None) -> dict[str, float]:
     if not domains:
         raise ParameterError("there is no attribute; give at least one with its domain")
     if shares is None:
         return dict.fromkeys(domains, 1 / len(domains))
-    if set(shares) != set(domains) or any(not share > 0 for share in shares.values()):
+    if set(shares) != set(domains) or any(not 0 < share < math.inf for share in shares.values()):
         raise ParameterError(f"give a share above 0 for each of the attributes {', '.join(domains)}")
     total = sum(shares.values())
     return {name: shares[name] / total for name in domains}
@@ -153,10 +183,12 @@ def _shares(domains: Mapping[str, Sequence[Value]], shares: Mapping[str, float] 
 
 def _scaled(estimate: Estimate, users: int) -> Estimate:
     """The same estimate for all users, of whom only some reported this attribute."""
-    factor = users / max(estimate.users, 1)
-    counts = estimate.counts * factor
-    within = counts.clip(0, users)
+    from sfumato.local.estimate import interval
+
+    factor = users / estimate.users
+    counts, raw = estimate.counts * factor, estimate.raw * factor
+    within = raw.clip(0, users)
     variance = estimate.variance * factor**2 + within * (1 - within / users) * (factor - 1)
-    reach = WIDTH * variance**0.5
-    low, high = ((counts + side * reach).clip(0, users) for side in (-1, 1))
-    return replace(estimate, users=users, counts=counts, variance=variance, low=low, high=high)
+    spread = None if estimate.spread is None else estimate.spread.sampled(factor, users)
+    low, high = interval(raw, variance, counts, users, spread)
+    return replace(estimate, users=users, counts=counts, variance=variance, low=low, high=high, raw=raw, spread=spread)

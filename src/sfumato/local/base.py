@@ -7,16 +7,18 @@ so one estimator and one variance serve them all. Nothing in this module loads n
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.errors import InputError, suggestion
+from sfumato.errors import InputError
 from sfumato.local.chances import log_above
-from sfumato.local.domain import DomainRule, Sentence, Value, as_domain, fingerprint
+from sfumato.local.domain import DomainRule, Sentence, Value, as_domain, fingerprint, hint
 from sfumato.local.report import Report, Reports
 from sfumato.parameters import Real, Validated
 
@@ -112,6 +114,8 @@ class LocalProtocol(Validated, ABC):
     def variance(self, users: float, count: float = 0.0) -> float:
         """The variance of the estimated count of a value that `count` of `users` have."""
         own, other = self.support
+        if own == other:  # a tiny ε over millions of values
+            return math.inf
         empty, full = other * (1 - other), own * (1 - own)
         return (users * float(empty) + count * float(full - empty)) / float(own - other) ** 2
 
@@ -119,19 +123,31 @@ class LocalProtocol(Validated, ABC):
 
     def encode(self, value: Value) -> int:
         """The place of a value in the domain; a value outside it is refused."""
-        code = self._codes.get(value)
-        if code is None or isinstance(value, bool):
-            hint = suggestion(str(value), map(str, self.domain))
-            raise InputError(f"value {value!r} is not in the domain of {len(self.domain)} values{hint}")
+        code = self._place(value)
+        if code < 0:
+            nearest = hint(value, self.domain)
+            raise InputError(f"value {value!r} is not in the domain of {len(self.domain)} values{nearest}")
         return code
 
     def perturb(self, code: int) -> Report:
         """A fresh report of the value at a place of the domain, drawn from the operating system's generator."""
-        return Report(self.name, self.design_hash, self.domain_hash, self._payload(code))
+        try:
+            place = index(code)
+        except TypeError:
+            place = -1
+        if not 0 <= place < len(self.domain):  # any other would leave the device in the clear
+            raise InputError(f"place {code!r} is not in the domain; places are 0 to {len(self.domain) - 1}")
+        return Report(self.name, self.design_hash, self.domain_hash, self._payload(place))
 
     @cached_property
     def _codes(self) -> dict[Value, int]:
         return {value: code for code, value in enumerate(self.domain)}
+
+    def _place(self, value: object) -> int:
+        """The place of a value, or -1; 1.0 and True are not the integer 1, though they equal it."""
+        if isinstance(value, bool | float) or not isinstance(value, Hashable):
+            return -1
+        return self._codes.get(value, -1)  # type: ignore[call-overload, no-any-return]
 
     @abstractmethod
     def _payload(self, code: int) -> bytes:
@@ -148,12 +164,12 @@ class LocalProtocol(Validated, ABC):
         import numpy as np
 
         plain: list[Value] = values.tolist() if hasattr(values, "tolist") else list(values)
-        codes = np.fromiter((self._codes.get(value, -1) for value in plain), dtype=np.int64, count=len(plain))
+        codes = np.fromiter((self._place(value) for value in plain), dtype=np.int64, count=len(plain))
         outside = np.flatnonzero(codes < 0)
         if outside.size:
             row = int(outside[0])
-            hint = suggestion(str(plain[row]), map(str, self.domain))
-            raise InputError(f"row {row + 1}: value {plain[row]!r} is not in the domain{hint}")
+            nearest = hint(plain[row], self.domain)
+            raise InputError(f"row {row + 1}: value {plain[row]!r} is not in the domain{nearest}")
         return codes
 
     def report_many(self, codes: npt.ArrayLike, source: Source | None = None) -> Iterator[Reports]:

@@ -1,6 +1,6 @@
 """Packed blocks of reports: fingerprints, number, length and checksum, then the payloads without a gap.
 
-A single report is a block of one, so that blocks from many devices can be appended to one file.
+A single report is a block of one, so that blocks from many devices can be appended to one file, and whole files too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAGIC = b"SFLR\x01"
 HEAD = struct.Struct("<8s8sIII")  # design, domain, number of reports, bytes, CRC-32
 LARGEST_BLOCK = 2**24
+LARGEST_HEADER = 2**28
 
 
 def write_block(file: IO[bytes], reports: Reports) -> None:
@@ -51,6 +52,10 @@ def read_blocks(file: IO[bytes], tally: Tally) -> None:
         if len(head) < HEAD.size:
             tally.reject(TRUNCATED)
             return
+        if head.startswith(MAGIC):  # another file was appended; its blocks say themselves whether they belong
+            if not _skip_header(file, head, tally):
+                return
+            continue
         design, domain, number, length, checksum = HEAD.unpack(head)
         if length > LARGEST_BLOCK:  # the frame is lost, and with it where the next block begins
             tally.reject(MALFORMED)
@@ -61,6 +66,18 @@ def read_blocks(file: IO[bytes], tally: Tally) -> None:
             tally.reject(TRUNCATED, claimed)
             return
         _add_block(tally, (design.hex(), domain.hex()), number, content, intact=zlib.crc32(content) == checksum)
+
+
+def _skip_header(file: IO[bytes], head: bytes, tally: Tally) -> bool:
+    """Read on to the first block of an appended file; False where its header makes no sense or is cut."""
+    rest = len(MAGIC) + 4 + int.from_bytes(head[len(MAGIC) : len(MAGIC) + 4], "little") - len(head)
+    if not 0 <= rest <= LARGEST_HEADER:
+        tally.reject(MALFORMED)
+        return False
+    if len(_read(file, rest)) < rest:
+        tally.reject(TRUNCATED)
+        return False
+    return True
 
 
 def _add_block(tally: Tally, marks: tuple[str, str], number: int, content: bytes, *, intact: bool) -> None:

@@ -1,4 +1,4 @@
-"""The public card of reports and of estimates: what a device was promised, and what was done to the counts.
+"""The public cards of reports, counts and means: what a device was promised, and what was done to the estimates.
 
 Nothing on it comes from a true value; reports are already private when the card is written.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from sfumato.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.local.base import LocalProtocol
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
     from sfumato.local.estimate import Estimate
+    from sfumato.local.mean_base import MeanProtocol
+    from sfumato.local.mean_tally import MeanEstimate, MeanTally
 
 ASSUMPTIONS = (
     "The device runs the protocol as it is, with its operating system's generator; the collector need not be trusted.",
@@ -29,6 +33,14 @@ POST_PROCESSING = {
     "sparse": "Candidates were picked by sparse regression and their counts not negative. This is post-processing.",
     "rounded": "Counts were rounded to whole numbers and negative ones set to 0; post-processing.",
 }
+KEPT_UNIT = "all reports of one device about one value"
+KEPT = (
+    "A device that still has the same value sends what it drew for it before: the rounds do not add up.",
+    "A device whose value changes draws a new report and pays ε again: n different values cost at most n times ε.",
+    "That a value changed, or came back to an earlier one, can be seen when the report does.",
+    "A device writes what it spends to its ledger before a report leaves, and draws nothing beyond its budget.",
+)
+CLAMPED = "The mean and its interval were kept within the bounds. This is post-processing."
 SEEDED = "reports were drawn from a seed; whoever knows the seed can undo them: for tests only"
 
 
@@ -64,6 +76,64 @@ def estimate_card(estimate: Estimate) -> Card:
     rejected = sum(estimate.rejected.values())
     warnings = [f"{rejected} reports were rejected and are in no count"] if rejected else []
     return _card(estimate.protocol, len(estimate.values), columns, notes=notes, settings=settings, warnings=warnings)
+
+
+def with_memory(card: Card, budget: float) -> Card:
+    """Return the card of reports from devices with a memory and a budget (Erlingsson et al. 2014, section 3).
+
+    >>> from sfumato.local import OptimizedUnary
+    >>> card = with_memory(OptimizedUnary(["a", "b"], 1).card(10), budget=4)
+    >>> card.guarantee.unit, card.guarantee.parameters["device_budget"]
+    ('all reports of one device about one value', 4)
+    """
+    guarantee = msgspec.structs.replace(
+        card.guarantee, unit=KEPT_UNIT, parameters={**card.guarantee.parameters, "device_budget": budget}
+    )
+    kept = [sentence for sentence in card.assumptions if "Fresh reports of the same device add up" not in sentence]
+    return msgspec.structs.replace(card, guarantee=guarantee, assumptions=[*KEPT, *kept])
+
+
+def mean_card(
+    protocol: MeanProtocol, tally: MeanTally, estimate: MeanEstimate, *, column: str, consistent: bool = True
+) -> Card:
+    """Return the card of a mean estimated from the reports in a tally.
+
+    >>> from sfumato.local.means import Duchi
+    >>> protocol = Duchi(0, 10, 1)
+    >>> tally = protocol.aggregate([1, -1, 1, 5])
+    >>> card = mean_card(protocol, tally, protocol.estimate(tally), column="age")
+    >>> card.algorithm, card.released.measures["reports"], card.warnings
+    ('duchi', 3.0, ['1 reports were rejected and are in no sum'])
+    """
+    return Card(
+        version=__version__,
+        door="local",
+        algorithm=protocol.name,
+        guarantee=Guarantee(
+            model="local differential privacy",
+            parameters={"epsilon": protocol.spent, "epsilon_asked": protocol.epsilon},
+            unit="one report of one device",
+            neighbours="any two numbers within the bounds",
+        ),
+        assumptions=[*ASSUMPTIONS, HONEST, *([CLAMPED] if consistent else [])],
+        released=Released(
+            rows=1,
+            columns=[ReleasedColumn(name=column, role="estimate", type="mean")],
+            measures={
+                "mean": estimate.mean,
+                "variance": estimate.variance,
+                "low": estimate.low,
+                "high": estimate.high,
+                "reports": float(estimate.users),
+            },
+            settings={
+                "bounds": [protocol.low, protocol.high],
+                "chances": {name: str(chance) for name, chance in protocol.chances.items()},
+            },
+            order="kept",
+        ),
+        warnings=[f"{tally.rejected} reports were rejected and are in no sum"] if tally.rejected else [],
+    )
 
 
 def _card(

@@ -19,6 +19,7 @@ from sfumato.local.subset import SubsetSelection
 from sfumato.local.unary import OptimizedUnary, SymmetricUnary
 from sfumato.parameters import Whole
 
+NEARLY = 1.05
 MANY: tuple[type[LocalProtocol], ...] = (
     GeneralizedResponse,
     SymmetricUnary,
@@ -38,6 +39,8 @@ def choose(domain: Sequence[Value], epsilon: float, users: int) -> LocalProtocol
     ('rr', 'ss')
     >>> choose(["no", "yes"], 1, 1000).reason
     'rr: predicted standard deviation of a count 30.3 among 1000 users, reports of 1 byte; next is ss with 30.3'
+    >>> choose(range(1000), 1, 10_000).reason.partition("bytes; ")[2]
+    'next is oue with 192; olh has 192 with 9 bytes'
     """
     if not Whole(1).accepts(users):
         raise ParameterError(f"The 'users' parameter of choose must be {Whole(1).wanted}. Got {users!r} instead.")
@@ -48,7 +51,16 @@ def choose(domain: Sequence[Value], epsilon: float, users: int) -> LocalProtocol
         f"{best.name}: predicted standard deviation of a count {math.sqrt(variance):.3g} among {users} users, "
         f"reports of {bytes_each}; next is {runner.name} with {math.sqrt(runner_variance):.3g}"
     )
-    return replace(best, reason=reason)
+    return replace(best, reason=reason + _shorter(ranked))
+
+
+def _shorter(ranked: Sequence[tuple[float, LocalProtocol]]) -> str:
+    """Words for a protocol with counts nearly as good and reports ten times as short, if there is one."""
+    least, best = ranked[0]
+    for variance, protocol in ranked[1:]:
+        if variance < NEARLY * least and 10 * protocol.report_bytes < best.report_bytes:
+            return f"; {protocol.name} has {math.sqrt(variance):.3g} with {protocol.report_bytes} bytes"
+    return ""
 
 
 def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[float, LocalProtocol]]:
@@ -57,6 +69,7 @@ def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[floa
     >>> [protocol.name for _, protocol in rank(range(100), 1, 1000)][:2]
     ['ss', 'oue']
     """
+    domain = GeneralizedResponse(domain, epsilon).domain  # checked, once for all
     kinds: tuple[type[LocalProtocol], ...] = (WarnerResponse, *MANY[1:]) if len(domain) == 2 else MANY
     candidates = [kind(domain, epsilon) for kind in kinds]
     scored = [(protocol.variance(users, users / len(protocol.domain)), protocol) for protocol in candidates]

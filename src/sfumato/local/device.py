@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import struct
+from collections.abc import Iterable
 
 
 def words64(count: int) -> tuple[int, ...]:
@@ -39,3 +40,15 @@ def subset(count: int, bound: int) -> set[int]:
         candidate = below(top + 1)
         chosen.add(top if candidate in chosen else candidate)
     return chosen
+
+
+def packed(places: Iterable[int], size: int) -> bytes:
+    r"""Return `size` bits, those at `places` set, eight in a byte with the first one lowest.
+
+    >>> packed([0, 9], 10)
+    b'\x01\x02'
+    """
+    row = bytearray(-(-size // 8))
+    for place in places:
+        row[place >> 3] |= 1 << (place & 7)
+    return bytes(row)

@@ -10,9 +10,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.errors import suggestion
+
 Value = str | int
 
 LARGEST_DOMAIN = 2**24
+LARGEST_SEARCHED = 10_000  # a nearest name among more would take seconds to find
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,16 @@ def fingerprint(content: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
+def hint(value: object, domain: Sequence[Value]) -> str:
+    """Return the closing words of an error about a value outside a domain: the nearest one, if that is quickly found.
+
+    >>> hint("nort", ("north", "south")), hint("nort", range(20_000))
+    ("; did you mean 'north'?", '')
+    """
+    return suggestion(str(value), map(str, domain)) if len(domain) <= LARGEST_SEARCHED else ""
+
+
 def _is_value(entry: object) -> bool:
     if isinstance(entry, str):
-        return not any("\ud800" <= letter <= "\udfff" for letter in entry)  # half a character has no UTF-8
+        return entry.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in entry)  # those have no UTF-8
     return isinstance(entry, int) and not isinstance(entry, bool)

@@ -1,13 +1,14 @@
 """Estimated counts with their variance and 95 % interval, raw or made consistent.
 
-The estimator and its variance are those of pure protocols in Wang et al. (2017): (support - n·q) / (p - q).
+The estimator and its variance are those of pure protocols in Wang et al. (2017): (support - n·q) / (p - q). Intervals
+are score intervals (Wilson 1927) with Yates's correction for whole reports: they hold for rare values at a large ε too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,12 +26,63 @@ if TYPE_CHECKING:
 WIDTH = NormalDist().inv_cdf(0.975)
 
 
+@dataclass(frozen=True)
+class Spread:
+    """The variance of a count's estimate, `still` + `slope`·count - `bend`·count², and half of what a report is worth.
+
+    >>> low, high = Spread(0.0, 1.0, correction=0.0).interval(np.array([0.0, 100.0]))
+    >>> low.round(1).tolist(), high.round(1).tolist()
+    ([0.0, 82.2], [3.8, 121.6])
+    """
+
+    still: float
+    slope: float
+    bend: float = 0.0
+    correction: float = 0.0
+
+    @classmethod
+    def of(cls, protocol: LocalProtocol, users: int) -> Self:
+        """The spread of a protocol's counts among `users`."""
+        own, other = protocol.support
+        empty, full = protocol.variance(users, 0), protocol.variance(users, users)
+        return cls(empty, (full - empty) / max(users, 1), correction=0.5 / float(own - other))
+
+    def sampled(self, factor: float, users: int) -> Spread:
+        """The same for counts of all `users`, of whom one in `factor` reported, drawn by chance."""
+        rest = factor - 1
+        return Spread(factor**2 * self.still, factor * self.slope + rest, rest / users, factor * self.correction)
+
+    def __add__(self, other: Spread) -> Spread:
+        """The spread of the sum of two crowds' counts; where their shapes differ, one that is not too small."""
+        return Spread(
+            self.still + other.still,
+            max(self.slope, other.slope),
+            min(self.bend, other.bend) / 2,
+            max(self.correction, other.correction),
+        )
+
+    def variance(self, counts: Reals) -> Reals:
+        """The variance where the true counts are these."""
+        return self.still + self.slope * counts - self.bend * counts**2
+
+    def interval(self, raw: Reals) -> tuple[Reals, Reals]:
+        """The ends of all true counts with the estimate within 1.96 of *their* deviations: roots of a quadratic."""
+        first = 1 + WIDTH**2 * self.bend
+        ends = []
+        for side in (-1, 1):
+            from_here = raw + side * self.correction
+            second = from_here + WIDTH**2 * self.slope / 2
+            last = from_here**2 - WIDTH**2 * self.still
+            ends.append((second + side * np.sqrt(np.maximum(second**2 - first * last, 0.0))) / first)
+        return ends[0], ends[1]
+
+
 @dataclass(frozen=True, eq=False)
 class Estimate:
     """Counts of all values of the domain; `method` names the post-processing, or is None for unbiased counts.
 
-    `variance` is that of the unbiased count. The interval covers the true count of a value 95 times of 100; it stays
-    within 0 and the number of users and is widened, where needed, to hold a consistent count.
+    `raw` has the unbiased counts and `variance` is theirs. The interval covers the true count of a value 95 times of
+    100 or oftener; it stays within 0 and the number of users and is widened, where needed, to hold a consistent count.
 
     >>> from sfumato.local import GeneralizedResponse
     >>> protocol = GeneralizedResponse(["red", "green"], 8)
@@ -48,7 +100,8 @@ class Estimate:
     high: Reals
     method: str | None
     rejected: dict[str, int]
-    raw: Reals | None = None
+    raw: Reals
+    spread: Spread | None = None  # None where the variance is no function of the count (RAPPOR's regression)
 
     def __add__(self, other: Estimate) -> Estimate:
         """The estimate of two crowds together: counts and variances add up, as those of their joined tallies do."""
@@ -56,12 +109,15 @@ class Estimate:
             raise InputError(
                 "estimates of two protocols or two consistency methods do not add up; join tallies instead"
             )
-        counts, variance, users = self.counts + other.counts, self.variance + other.variance, self.users + other.users
-        raw = (self.counts if self.raw is None else self.raw) + (other.counts if other.raw is None else other.raw)
-        low, high = _interval(raw, np.sqrt(variance), counts, users)
+        counts, users, raw = self.counts + other.counts, self.users + other.users, self.raw + other.raw
         reasons = sorted({*self.rejected, *other.rejected})
         rejected = {reason: self.rejected.get(reason, 0) + other.rejected.get(reason, 0) for reason in reasons}
-        return Estimate(self.protocol, users, counts, variance, low, high, self.method, rejected, raw)
+        variance = self.variance + other.variance
+        low, high = interval(raw, variance, counts, users, spread := self._joined(other))
+        return Estimate(self.protocol, users, counts, variance, low, high, self.method, rejected, raw, spread)
+
+    def _joined(self, other: Estimate) -> Spread | None:
+        return None if self.spread is None or other.spread is None else self.spread + other.spread
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -105,11 +161,11 @@ def make_estimate(protocol: LocalProtocol, tally: Tally, *, consistent: bool | s
         raise InputError(f"the tally is one of another {tally.protocol.name} protocol; estimate with tally.protocol")
     method = method_name(consistent)
     raw = unbiased(protocol, tally)
-    variance = _variance(protocol, tally.users, raw)
-    deviation = np.sqrt(variance)
-    counts = raw if method is None else METHODS[method](raw, deviation, tally.users)
-    low, high = _interval(raw, deviation, counts, tally.users)
-    return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected), raw)
+    spread = Spread.of(protocol, tally.users)
+    variance = spread.variance(raw.clip(0, tally.users))
+    counts = raw if method is None else METHODS[method](raw, np.sqrt(variance), tally.users)
+    low, high = interval(raw, variance, counts, tally.users, spread)
+    return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected), raw, spread)
 
 
 def unbiased(protocol: LocalProtocol, tally: Tally) -> Reals:
@@ -121,18 +177,23 @@ def unbiased(protocol: LocalProtocol, tally: Tally) -> Reals:
     [0.0, 0.0]
     """
     own, other = protocol.support
+    if own == other:
+        raise InputError(
+            f"ε={protocol.epsilon:g} is too small to count {len(protocol.domain)} values by {protocol.name}"
+        )
     supporting = protocol.supporting(tally.counts, tally.users).astype(np.float64)
     return (supporting - float(tally.users * other)) / float(own - other)
 
 
-def _variance(protocol: LocalProtocol, users: int, raw: Reals) -> Reals:
-    """The variance at the estimated counts, which is linear in the count: two values fix it."""
-    empty, full = protocol.variance(users, 0), protocol.variance(users, users)
-    share = np.clip(raw / max(users, 1), 0.0, 1.0)
-    return empty + share * (full - empty)
+def interval(
+    raw: Reals, variance: Reals, counts: Reals, users: int, spread: Spread | None = None
+) -> tuple[Reals, Reals]:
+    """Return the 95 % intervals around unbiased counts, within 0 and the users, widened to hold the consistent ones.
 
-
-def _interval(raw: Reals, deviation: Reals, counts: Reals, users: int) -> tuple[Reals, Reals]:
-    low = np.clip(raw - WIDTH * deviation, 0.0, users)
-    high = np.clip(raw + WIDTH * deviation, 0.0, users)
-    return np.minimum(low, counts), np.maximum(high, counts)
+    >>> one = np.array([10.0])
+    >>> [end.round(2).tolist() for end in interval(one, np.array([4.0]), one, 100)]
+    [[6.08], [13.92]]
+    """
+    reach = WIDTH * np.sqrt(variance)
+    low, high = (raw - reach, raw + reach) if spread is None else spread.interval(raw)
+    return np.minimum(low.clip(0, users), counts), np.maximum(high.clip(0, users), counts)

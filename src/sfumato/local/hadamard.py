@@ -74,13 +74,12 @@ class HadamardResponse(LocalProtocol):
         return (1 - plus if minus else plus) * 2 / self.cells
 
     def supporting(self, counts: Integers, users: int) -> Integers:
-        from sfumato.local.transform import hadamard_transform
+        from sfumato.local.responses import hadamard_transform
 
         return (users + hadamard_transform(counts)[1 : len(self.domain) + 1]) // 2
 
     def _payloads(self, codes: Codes, source: Source) -> Payload:
-        from sfumato.local.responses import as_bytes
-        from sfumato.local.transform import random_rows_of
+        from sfumato.local.responses import as_bytes, random_rows_of
 
         return as_bytes(random_rows_of(codes + 1, self.cells, self._plus, source), self.report_bytes)
 

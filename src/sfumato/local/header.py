@@ -75,7 +75,7 @@ def from_header(header: object, *, where: str) -> LocalProtocol:
         raise InputError(f"{where}: the header's parameters are not those of {name}")
     try:
         protocol = kind(domain=tuple(domain), **parameters)
-    except (ParameterError, TypeError) as error:
+    except (ParameterError, TypeError, OverflowError) as error:
         raise InputError(f"{where}: the header is not usable: {error}") from error
     if to_header(protocol) != dict(header):
         raise InputError(f"{where}: the header's chances, ε or domain hash are not those of its own parameters")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.local.tally import Tally
 
 TAIL = b'"}\n'
+HEADER = b'{"format":"sfumato-local-reports",'
 SPARE = 4096
 
 
@@ -68,11 +69,13 @@ def _payload(front: bytes, line: bytes) -> bytes | None:
 
 def _add_slowly(file: IO[bytes], tally: Tally, line: bytes, longest: int) -> None:
     """Parse any other line; one that is longer than a report can be is skipped without being held."""
-    complete = line.endswith(b"\n")
+    complete, header = line.endswith(b"\n"), line.startswith(HEADER)
     if len(line) == longest and not complete:
         while (part := file.readline(longest)) and not part.endswith(b"\n"):
             pass
-        tally.reject(MALFORMED)
+        tally.reject(MALFORMED, 0 if header else 1)
+        return
+    if header and complete:  # another file was appended; its reports say themselves whether they belong
         return
     try:
         report = Report.from_json(line)

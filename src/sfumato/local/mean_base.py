@@ -22,14 +22,13 @@ from sfumato.local.domain import fingerprint
 from sfumato.parameters import Real, Validated
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
+    from sfumato.local.arrays import Integers, Mask
     from sfumato.local.mean_tally import MeanEstimate, MeanTally
     from sfumato.random import Source
 
-    Integers = npt.NDArray[np.int64]
-    Parts = list[tuple[npt.NDArray[np.bool_], Fraction]]
+    Parts = list[tuple[Mask, Fraction]]
 
 STEPS = 2**16  # on either side of the middle of the bounds
 ANY = Real(-1e12, 1e12)
@@ -72,8 +71,14 @@ class MeanProtocol(Validated, ABC):
 
     @property
     @abstractmethod
+    def noise(self) -> tuple[float, float]:
+        """A and C of the variance A + C·x² that the report of a value x has, where the bounds are -1 and 1."""
+
+    @property
     def worst_variance(self) -> float:
         """The largest variance of one report's estimate, where the bounds are -1 and 1."""
+        still, square = self.noise
+        return still + max(square, 0.0)
 
     @abstractmethod
     def parts(self, reports: Integers) -> Parts:

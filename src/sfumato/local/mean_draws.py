@@ -6,16 +6,14 @@ Uniform integers are masked words that are drawn again when too large, so that n
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from sfumato.local.arrays import Integers, Mask, Reals
 from sfumato.local.chances import SCALE
 from sfumato.local.packing import words64
 from sfumato.random import Source
 
-Integers = npt.NDArray[np.int64]
 
-
-def chosen(chance: int, count: int, source: Source) -> npt.NDArray[np.bool_]:
+def chosen(chance: int, count: int, source: Source) -> Mask:
     """Return for each of `count` users whether a word falls below a chance out of 2^64.
 
     >>> from sfumato.random import SecureSource
@@ -44,7 +42,7 @@ def uniform(bound: int, count: int, source: Source) -> Integers:
     return drawn
 
 
-def rounded(places: npt.NDArray[np.float64], source: Source) -> Integers:
+def rounded(places: Reals, source: Source) -> Integers:
     """Return each place rounded down or up at random, so that its expectation is the place.
 
     >>> from sfumato.random import SecureSource

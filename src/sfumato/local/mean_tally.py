@@ -1,6 +1,7 @@
 """What a collector keeps of reports about a number: how many, their sum and the sum of their squares, and the mean.
 
-Reports are unbiased, so their average is the estimate and their spread its error (Wang et al. 2019, section III).
+Reports are unbiased, so their average is the estimate (Wang et al. 2019, section III); their spread and the protocol's
+known noise give its error.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import msgspec
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.local.estimate import WIDTH, Spread
 from sfumato.local.mean_base import MeanProtocol
 
 if TYPE_CHECKING:
-    from sfumato.local.mean_base import Integers
+    from sfumato.local.arrays import Integers
 
 LARGEST = 2**62
-QUANTILE = 1.959963984540054  # of the normal law, for an interval of 95 %
 
 
 class MeanTally(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,8 @@ def tally_of(protocol: MeanProtocol, reports: Iterable[int] | Integers) -> MeanT
 def make_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool) -> MeanEstimate:
     """Return the mean of the reports and its error; `consistent` keeps both within the bounds, as post-processing.
 
+    The error is what the reports' spread says, or what the protocol's noise must have added where that is more.
+
     >>> from sfumato.local.means import Duchi
     >>> protocol = Duchi(0, 10, 1)
     >>> round(protocol.estimate(protocol.aggregate([1, -1] * 50)).mean, 9)
@@ -103,14 +106,33 @@ def make_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool)
     worths = [worth for _, worth in protocol.parts(np.empty(0, dtype=np.int64))]
     first = sum((worth * total for worth, total in zip(worths, tally.sums, strict=True)), Fraction()) / tally.users
     second = sum((worth**2 * total for worth, total in zip(worths, tally.squares, strict=True)), Fraction())
-    spread = (second - tally.users * first**2) / (tally.users - 1)
+    found = (second - tally.users * first**2) / (tally.users - 1)
+    middle, variance = float(first), max(float(found), _noise(protocol, float(first))) / tally.users
+    reach = WIDTH * math.sqrt(variance)
+    low, high = _plausible(protocol, middle, tally.users)
     half = (protocol.high - protocol.low) / 2
-    mean = protocol.low + half + half * float(first)
-    error = half * math.sqrt(spread / tally.users)
-    low, high = mean - QUANTILE * error, mean + QUANTILE * error
+    mean, low, high = (
+        protocol.low + half + half * place for place in (middle, min(middle - reach, low), max(middle + reach, high))
+    )
     if consistent:
         mean, low, high = (min(max(number, protocol.low), protocol.high) for number in (mean, low, high))
-    return MeanEstimate(mean=mean, variance=error**2, low=low, high=high, users=tally.users)
+    return MeanEstimate(mean=mean, variance=half**2 * variance, low=low, high=high, users=tally.users)
+
+
+def _noise(protocol: MeanProtocol, middle: float) -> float:
+    """The least variance of a report's noise if the mean is `middle`; reports that are all alike do not show it."""
+    still, square = protocol.noise
+    return still + square * min(middle**2, 1.0)
+
+
+def _plausible(protocol: MeanProtocol, middle: float, users: int) -> tuple[float, float]:
+    """All means from which the average of `users` reports is within 1.96 deviations of noise (Wilson 1927)."""
+    still, square = protocol.noise
+    growing, falling = max(square, 0.0) * min(middle**2, 1.0), max(-square, 0.0)
+    correction = math.sqrt(still) / users if falling else 0.0  # half a report, where there are only two
+    spread = Spread((still + growing) / users, 0.0, falling / users, correction)
+    low, high = spread.interval(np.array([middle]))
+    return float(low[0]), float(high[0])
 
 
 def _whole(report: object) -> int:

@@ -17,7 +17,8 @@ from sfumato.local.chances import SCALE, chance_below, exp_below, log_above
 from sfumato.local.mean_base import STEPS, MeanProtocol
 
 if TYPE_CHECKING:
-    from sfumato.local.mean_base import Integers, Parts
+    from sfumato.local.arrays import Integers
+    from sfumato.local.mean_base import Parts
     from sfumato.random import Source
 
 FINEST = 2**20  # denominators of the ε that Laplace noise is drawn for
@@ -51,8 +52,8 @@ class LaplaceMean(MeanProtocol):
         return float(2 * STEPS / self.scale)
 
     @property
-    def worst_variance(self) -> float:
-        return 8 / self.epsilon**2
+    def noise(self) -> tuple[float, float]:
+        return 8 / self.epsilon**2, 0.0
 
     def parts(self, reports: Integers) -> Parts:
         return [(abs(reports) < 2**62, Fraction(1, STEPS))]
@@ -94,8 +95,8 @@ class Duchi(MeanProtocol):
         return log_above(Fraction(self.truth, SCALE - self.truth))
 
     @property
-    def worst_variance(self) -> float:
-        return (1 / math.tanh(self.epsilon / 2)) ** 2
+    def noise(self) -> tuple[float, float]:
+        return (1 / math.tanh(self.epsilon / 2)) ** 2, -1.0
 
     def parts(self, reports: Integers) -> Parts:
         return [(abs(reports) == 1, Fraction(SCALE, 2 * self.truth - SCALE))]
@@ -149,9 +150,9 @@ class Piecewise(MeanProtocol):
         return log_above(Fraction(self.inside * 2 * STEPS, (SCALE - self.inside) * self.width))
 
     @property
-    def worst_variance(self) -> float:
+    def noise(self) -> tuple[float, float]:
         power = math.exp(self.epsilon / 2)
-        return 4 * power / (3 * (power - 1) ** 2)
+        return (power + 3) / (3 * (power - 1) ** 2), 1 / (power - 1)
 
     def parts(self, reports: Integers) -> Parts:
         inside = Fraction(self.inside, SCALE)
@@ -213,11 +214,11 @@ class Hybrid(MeanProtocol):
         return max(self.piecewise.spent, self.duchi.spent) if self.coin else self.duchi.spent
 
     @property
-    def worst_variance(self) -> float:
+    def noise(self) -> tuple[float, float]:
         if not self.coin:
-            return self.duchi.worst_variance
-        power = math.exp(self.epsilon / 2)
-        return (power + 3) / (3 * power * (power - 1)) + self.duchi.worst_variance / power
+            return self.duchi.noise
+        power = math.exp(self.epsilon / 2)  # the two squares cancel
+        return (power + 3) / (3 * power * (power - 1)) + self.duchi.noise[0] / power, 0.0
 
     def parts(self, reports: Integers) -> Parts:
         end = STEPS + self.piecewise.half + 1

@@ -12,35 +12,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import InputError, ParameterError, SfumatoError
+from sfumato.durable import write_durably
+from sfumato.errors import BudgetExceeded, InputError, ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
-from sfumato.local.rappor import Rappor
+from sfumato.local.rappor import COHORT_BYTES, Rappor
 from sfumato.local.report import Report
 
 FORMAT = "sfumato-device-1"
-
-
-class SpentError(SfumatoError):
-    """A device would have to spend more than its budget, and has drawn nothing; the fields say how much.
-
-    >>> error = SpentError(Decimal("0.5"), Decimal(1))
-    >>> str(error), error.exit_code
-    ('a new report costs ε=1 and this device has ε=0.5 left; it may only repeat its last one', 1)
-    """
-
-    exit_code = 1
-
-    def __init__(self, remaining: Decimal, asked: Decimal) -> None:
-        super().__init__(
-            f"a new report costs ε={asked} and this device has ε={remaining} left; it may only repeat its last one"
-        )
-        self.remaining = remaining
-        self.asked = asked
 
 
 @dataclass(frozen=True)
@@ -63,9 +46,12 @@ class Memory:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
-        object.__setattr__(self, "total", Decimal(str(self.budget)))
+        try:
+            object.__setattr__(self, "total", Decimal(str(self.budget)))
+        except InvalidOperation:
+            object.__setattr__(self, "total", Decimal("NaN"))
         if not self.total.is_finite() or self.total <= 0:
-            raise ParameterError(f"the budget of a device is {self.budget}; it must be a number above 0")
+            raise ParameterError(f"the budget of a device is {self.budget!r}; it must be a number above 0")
         with self._held() as content:
             if Decimal(content["budget"]) != self.total:
                 raise InputError(
@@ -87,31 +73,38 @@ class Memory:
     def report(self, protocol: LocalProtocol, value: Value, *, period: str) -> Report:
         """The report of a value in a round: the one drawn before if there is one, else a new one that is paid for.
 
-        Raises `SpentError` when the budget does not suffice. Do not let the collector see that: it would tell it that
-        the value changed. Send what `repeat` returns.
+        Raises `BudgetExceeded` when the budget does not suffice, and has drawn nothing. Do not let the collector see
+        that: it would tell it that the value changed. Send what `repeat` returns.
         """
-        code = protocol.encode(value)
-        question, key = _question(protocol), str(code)
+        question, key = _asked(protocol, value)
         with self._held() as content:
             answers = content["answers"].setdefault(question, {})
             cost = Decimal(0) if key in answers else Decimal(repr(protocol.spent))
             left = self.total - sum((Decimal(entry["epsilon"]) for entry in content["rounds"]), Decimal(0))
             if cost > left:
-                raise SpentError(left, cost)
+                raise BudgetExceeded({"epsilon": left}, {"epsilon": cost}, f"device '{self.path}'")
             if key not in answers:
-                answers[key] = base64.b64encode(_permanent(protocol, code)).decode("ascii")
+                answers[key] = base64.b64encode(_drawn(protocol, value, answers)).decode("ascii")
             content["last"][question] = key
             content["rounds"].append({"round": period, "question": question, "epsilon": str(cost)})
-            write_durably(self.path, json.dumps(content, indent=1).encode("ascii"))
+            self._store(content)
             return _sent(protocol, base64.b64decode(answers[key]))
 
     def repeat(self, protocol: LocalProtocol) -> Report:
-        """The last report sent for this protocol and domain, which costs nothing."""
+        """The last report sent for this protocol and domain, which costs nothing; RAPPOR's with fresh noise."""
         question = _question(protocol)
         with self._held() as content:
             if question not in content["last"]:
                 raise InputError(f"device file '{self.path}' has no report for this question yet")
             return _sent(protocol, base64.b64decode(content["answers"][question][content["last"][question]]))
+
+    def _store(self, content: dict[str, Any]) -> None:
+        try:
+            write_durably(self.path, json.dumps(content, indent=1).encode("ascii"))
+        except OSError as error:
+            raise InputError(
+                f"device file '{self.path}' cannot be written ({error.strerror}), so no report was sent"
+            ) from error
 
     @contextmanager
     def _held(self) -> Iterator[dict[str, Any]]:
@@ -126,54 +119,58 @@ class Memory:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self.path.exists():
                 fresh = {"format": FORMAT, "budget": str(self.total), "rounds": [], "answers": {}, "last": {}}
-                write_durably(self.path, json.dumps(fresh).encode("ascii"))
+                self._store(fresh)
             yield _read(self.path)
         finally:
             os.close(lock)
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file so that after a crash it is either as before or complete; only its owner may read it.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "device.json"
-    >>> write_durably(file, b"{}")
-    >>> file.read_bytes(), oct(file.stat().st_mode & 0o777)
-    (b'{}', '0o600')
-    """
-    beside = path.with_name(f".{path.name}.partial")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_bytes())
-        whole = content["format"] == FORMAT and {"budget", "rounds", "answers", "last"} <= content.keys()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        known = content["format"] == FORMAT
+        sound = not known or _is_sound(content)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise InputError(
             f"device file '{path}' is damaged ({error}); restore it, for it says what was spent"
         ) from error
-    if not whole:
+    if not known:
         raise InputError(f"file '{path}' is not the file of a device; choose another")
+    if not sound:
+        raise InputError(f"device file '{path}' is damaged; restore it, for it says what was spent")
     return content
 
 
+def _is_sound(content: dict[str, Any]) -> bool:
+    """Whether every charge is a number and every question's last answer is there to be sent again."""
+    charges = [Decimal(content["budget"]), *(Decimal(entry["epsilon"]) for entry in content["rounds"])]
+    answers = content["answers"]
+    for kept in answers.values():
+        for text in kept.values():
+            base64.b64decode(text, validate=True)
+    last_kept = all(key in answers[question] for question, key in content["last"].items())
+    return last_kept and all(charge.is_finite() and charge >= 0 for charge in charges)
+
+
 def _question(protocol: LocalProtocol) -> str:
+    """What an answer is kept under; RAPPOR's does not depend on the collector's candidates, which come and go."""
+    if isinstance(protocol, Rappor):
+        return protocol.design_hash
     return f"{protocol.design_hash}-{protocol.domain_hash}"
 
 
-def _permanent(protocol: LocalProtocol, code: int) -> bytes:
-    return protocol.permanent(code) if isinstance(protocol, Rappor) else protocol.perturb(code).payload
+def _asked(protocol: LocalProtocol, value: Value) -> tuple[str, str]:
+    """The question, and the value as the answers are kept by it; RAPPOR's need not be a candidate."""
+    key = json.dumps(value) if isinstance(protocol, Rappor) else str(protocol.encode(value))
+    return _question(protocol), key
+
+
+def _drawn(protocol: LocalProtocol, value: Value, answers: dict[str, str]) -> bytes:
+    """What is kept for a new value; a device stays in the RAPPOR cohort of its other answers."""
+    if not isinstance(protocol, Rappor):
+        return protocol.perturb(protocol.encode(value)).payload
+    cohort = next((int.from_bytes(base64.b64decode(kept)[:COHORT_BYTES], "little") for kept in answers.values()), None)
+    return protocol.permanent_of(value, cohort)
 
 
 def _sent(protocol: LocalProtocol, kept: bytes) -> Report:

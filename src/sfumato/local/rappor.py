@@ -16,22 +16,20 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.chances import SCALE, chance_above, chance_below, exp_below, log_above
-from sfumato.local.device import below, words64
+from sfumato.local.device import below, packed, words64
 from sfumato.local.domain import Value
 from sfumato.local.report import Report
 from sfumato.parameters import Real, Whole
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from sfumato.local.arrays import Codes, Integers, Payload
+    from sfumato.local.arrays import Codes, Integers, Mask, Payload
     from sfumato.local.estimate import Estimate
     from sfumato.local.tally import Tally
     from sfumato.random import Source
 
 CHANCE = Real(0.001, 0.999)
 COHORT_BYTES = 2
+MOST_COUNTERS = 2**24
 MOST_HASHES = 8  # eight bytes of one BLAKE2b digest for each
 
 
@@ -70,6 +68,10 @@ class Rappor(LocalProtocol):
             raise ParameterError(f"RAPPOR sets a bit with p={self.p:g} and q={self.q:g}; p must be the smaller one")
         if self.hashes > MOST_HASHES or self.cohorts > 2**16 or self.bits > 2**16:
             raise ParameterError(f"RAPPOR takes at most {MOST_HASHES} hashes, 65536 cohorts and 65536 bits")
+        if self.cohorts * self.bits > MOST_COUNTERS:  # a header from anywhere must not fill the memory
+            raise ParameterError(
+                f"RAPPOR keeps {self.cohorts} cohorts of {self.bits} bits; their product may be {MOST_COUNTERS}"
+            )
 
     # What is agreed.
 
@@ -135,21 +137,24 @@ class Rappor(LocalProtocol):
         """The permanent answer for a candidate: a cohort at random, and its Bloom filter randomised once for good."""
         return self.permanent_of(self.domain[code])
 
-    def permanent_of(self, value: Value) -> bytes:
-        """The same for any value, candidate or not. Keep it: a second one would cost ε again (see `Memory`)."""
-        cohort = below(self.cohorts)
+    def permanent_of(self, value: Value, cohort: int | None = None) -> bytes:
+        """The same for any value, candidate or not. Keep it: a second one would cost ε again (see `Memory`).
+
+        A device that changes its value stays in its cohort, which would tell of the change otherwise.
+        """
+        cohort = below(self.cohorts) if cohort is None else cohort
         own = self.bloom(value, cohort)
         words = words64(self.bits)
-        bits = ((bit in own) != (words[bit] < self.flip) for bit in range(self.bits))
-        return cohort.to_bytes(COHORT_BYTES, "little") + _packed(list(bits))
+        ones = (bit for bit in range(self.bits) if (bit in own) != (words[bit] < self.flip))
+        return cohort.to_bytes(COHORT_BYTES, "little") + packed(ones, self.bits)
 
     def instantaneous(self, kept: bytes) -> Report:
         """A fresh report from a permanent answer."""
         q, p = self.again
         words = words64(self.bits)
         kept_bits = int.from_bytes(kept[COHORT_BYTES:], "little")
-        bits = [words[bit] < (q if kept_bits >> bit & 1 else p) for bit in range(self.bits)]
-        payload = kept[:COHORT_BYTES] + _packed(bits)
+        ones = (bit for bit in range(self.bits) if words[bit] < (q if kept_bits >> bit & 1 else p))
+        payload = kept[:COHORT_BYTES] + packed(ones, self.bits)
         return Report(self.name, self.design_hash, self.domain_hash, payload)
 
     def _payload(self, code: int) -> bytes:
@@ -172,7 +177,7 @@ class Rappor(LocalProtocol):
 
         return payloads(self, codes, source)
 
-    def well_formed(self, payload: Payload) -> npt.NDArray[np.bool_]:
+    def well_formed(self, payload: Payload) -> Mask:
         from sfumato.local.packing import within
         from sfumato.local.rappor_bulk import cohorts_of
 
@@ -188,8 +193,3 @@ class Rappor(LocalProtocol):
         from sfumato.local.rappor_decode import decode
 
         return decode(self, tally, consistent=consistent)
-
-
-def _packed(bits: list[bool]) -> bytes:
-    number = sum(1 << place for place, bit in enumerate(bits) if bit)
-    return number.to_bytes(-(-len(bits) // 8), "little")

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.errors import InputError, ParameterError
-from sfumato.local.estimate import WIDTH, Estimate
+from sfumato.local.arrays import Codes, Mask, Reals
+from sfumato.local.estimate import Estimate, interval
 from sfumato.local.rappor import Rappor
 from sfumato.local.tally import Tally
-
-Numbers = npt.NDArray[np.float64]
-Places = npt.NDArray[np.int64]
 
 LEVEL = 0.05
 SWEEPS = 10_000
@@ -31,17 +28,17 @@ METHOD = "sparse"
 class Equations:
     """A weighted equation for every bit of every cohort, a sparse column for every candidate, and one for the rest."""
 
-    starts: Places
-    places: Places
-    weights: Numbers
-    target: Numbers
+    starts: Codes
+    places: Codes
+    weights: Reals
+    target: Reals
 
     @property
-    def sizes(self) -> Numbers:
+    def sizes(self) -> Reals:
         """The length of each column."""
         return np.sqrt(np.add.reduceat(self.weights**2, self.starts[:-1]))
 
-    def fit(self, penalty: Numbers, only: npt.NDArray[np.bool_] | None = None) -> Numbers:
+    def fit(self, penalty: Reals, only: Mask | None = None) -> Reals:
         """Return the non-negative counts that explain the target best, less the penalty; those not in `only` are 0."""
         from sfumato.local.rappor_kernel import descend
 
@@ -50,7 +47,7 @@ class Equations:
         descend(self.starts, self.places, weights, self.target.copy(), penalty, found, SWEEPS)
         return found
 
-    def dense(self, columns: Places) -> Numbers:
+    def dense(self, columns: Codes) -> Reals:
         """Return some columns as a matrix."""
         matrix = np.zeros((self.target.size, columns.size))
         for place, column in enumerate(columns):
@@ -78,11 +75,9 @@ def decode(protocol: Rappor, tally: Tally, *, consistent: bool | str = True) -> 
         raise InputError(f"the tally is one of another {tally.protocol.name} protocol; estimate with tally.protocol")
     equations = _equations(protocol, tally)
     counts, variance = _sparse(equations, tally.users) if consistent else _plain(equations)
-    deviation = np.sqrt(variance)
-    low = np.minimum(np.clip(counts - WIDTH * deviation, 0.0, tally.users), counts)
-    high = np.maximum(np.clip(counts + WIDTH * deviation, 0.0, tally.users), counts)
+    low, high = interval(counts, variance, counts, tally.users)
     method = METHOD if consistent else None
-    return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected))
+    return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected), counts)
 
 
 def _equations(protocol: Rappor, tally: Tally) -> Equations:
@@ -102,7 +97,7 @@ def _equations(protocol: Rappor, tally: Tally) -> Equations:
     return Equations(starts, places, weights, target.ravel())
 
 
-def _column(protocol: Rappor, code: int) -> Places:
+def _column(protocol: Rappor, code: int) -> Codes:
     value = protocol.domain[code]
     return np.array(
         [
@@ -114,7 +109,7 @@ def _column(protocol: Rappor, code: int) -> Places:
     )
 
 
-def _sparse(equations: Equations, users: int) -> tuple[Numbers, Numbers]:
+def _sparse(equations: Equations, users: int) -> tuple[Reals, Reals]:
     sizes = equations.sizes
     if users == 0:
         return np.zeros(sizes.size - 1), np.zeros(sizes.size - 1)
@@ -132,7 +127,7 @@ def _sparse(equations: Equations, users: int) -> tuple[Numbers, Numbers]:
     return (counts * (users / total) if total > users else counts), variance[:-1]
 
 
-def _plain(equations: Equations) -> tuple[Numbers, Numbers]:
+def _plain(equations: Equations) -> tuple[Reals, Reals]:
     number = equations.starts.size - 2
     matrix = equations.dense(np.arange(number))
     gram = matrix.T @ matrix

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.base import LocalProtocol
 from sfumato.local.chances import SCALE, chance_below, exp_below
-from sfumato.local.device import subset, words64
+from sfumato.local.device import packed, subset, words64
 
 if TYPE_CHECKING:
     from sfumato.local.arrays import Codes, Integers, Mask, Payload
@@ -75,10 +75,8 @@ class SubsetSelection(LocalProtocol):
     def _payload(self, code: int) -> bytes:
         (word,) = words64(1)
         held = word < self._held
-        packed = held << code
-        for place in subset(self.size - held, len(self.domain) - 1):
-            packed |= 1 << (place + (place >= code))
-        return packed.to_bytes(self.report_bytes, "little")
+        others = subset(self.size - held, len(self.domain) - 1)
+        return packed([code] * held + [place + (place >= code) for place in others], len(self.domain))
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, others = self.support[0], len(self.domain) - 1
@@ -87,12 +85,12 @@ class SubsetSelection(LocalProtocol):
         return (1 - own) / comb(others, self.size)
 
     def _payloads(self, codes: Codes, source: Source) -> Payload:
-        from sfumato.local.subsets import random_subsets
+        from sfumato.local.packing import random_subsets
 
         return random_subsets(codes, len(self.domain), self.size, self._held, source)
 
     def well_formed(self, payload: Payload) -> Mask:
-        from sfumato.local.subsets import valid_subsets
+        from sfumato.local.packing import valid_subsets
 
         return valid_subsets(payload, len(self.domain), self.size)
 

@@ -7,11 +7,13 @@ the standard library only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sfumato.errors import InputError
 from sfumato.local.attributes import Attributes
 from sfumato.local.crossing import Crossing, View
 from sfumato.local.report import Report, Reports
@@ -52,7 +54,12 @@ class Survey:
 
     def report_many(self, cells: Codes, source: Source) -> dict[str, Iterator[Reports]]:
         """Fresh reports of many users, given the number of each one's cell in the crossing (the last axis fastest)."""
-        codes = {view.name: self.crossing.cells(view).ravel()[cells] for view in self.views}
+        import numpy as np
+
+        given, size = np.asarray(cells), math.prod(self.crossing.shape)
+        if given.size and not (given.min() >= 0 and given.max() < size):
+            raise InputError(f"a cell is not one of the crossing; its cells are 0 to {size - 1}")
+        codes = {view.name: self.crossing.cells(view).ravel()[given] for view in self.views}
         return self.plan.report_many(codes, source)
 
     def aggregate(self, reports: Iterable[Mapping[str, Report]] | Mapping[str, Iterable[Reports]]) -> dict[str, Tally]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.chances import SCALE, chance_above, chance_below, exp_below, log_above
-from sfumato.local.device import words64
+from sfumato.local.device import packed, words64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,17 +59,16 @@ class UnaryEncoding(LocalProtocol):
 
     def _payload(self, code: int) -> bytes:
         own, other = self.bits
-        packed = 0
-        for place, word in enumerate(words64(len(self.domain))):
-            packed |= (word < (own if place == code else other)) << place
-        return packed.to_bytes(self.report_bytes, "little")
+        words = words64(len(self.domain))
+        ones = (place for place, word in enumerate(words) if word < (own if place == code else other))
+        return packed(ones, len(self.domain))
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, other = self.support
-        packed, product = int.from_bytes(payload, "little"), Fraction(1)
+        bits, product = int.from_bytes(payload, "little"), Fraction(1)
         for place in range(len(self.domain)):
             chance = own if place == code else other
-            product *= chance if packed >> place & 1 else 1 - chance
+            product *= chance if bits >> place & 1 else 1 - chance
         return product
 
     def _payloads(self, codes: Codes, source: Source) -> Payload:

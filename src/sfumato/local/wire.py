@@ -6,14 +6,17 @@ domain's is rejected and counted by its reason; no byte of it reaches a count.
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from sfumato.errors import InputError, ParameterError
 from sfumato.local.base import LocalProtocol
-from sfumato.local.blocks import MAGIC, read_blocks, write_block
+from sfumato.local.blocks import LARGEST_HEADER, MAGIC, read_blocks, write_block
 from sfumato.local.header import from_header, to_header
 from sfumato.local.lines import read_lines, report_lines
 from sfumato.local.report import Report, Reports
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from sfumato.local.tally import Tally
 
 FORMAT = "sfumato-local-reports"
-LARGEST_HEADER = 2**28
 FORMS = ("lines", "packed")
 
 
@@ -31,6 +33,8 @@ def write_reports(
     path: str | Path, protocol: LocalProtocol, reports: Iterable[Reports | Report], *, form: str = "packed"
 ) -> int:
     """Write a file of reports, `packed` or as JSON `lines`; return how many there are. No file is replaced.
+
+    A name that ends in .gz makes a compressed file; reading knows one by its first bytes.
 
     >>> import pathlib, tempfile
     >>> from sfumato.local import OptimizedUnary
@@ -41,8 +45,21 @@ def write_reports(
     >>> aggregate_file(file).users
     3
     """
-    with Staging() as staging, staging.place(path).open("wb") as file:
+    with Staging() as staging, open_reports(staging.place(path)) as file:
         return write_stream(file, protocol, reports, form=form)
+
+
+def open_reports(path: Path) -> IO[bytes]:
+    """Return a new file to write reports to, compressed if its name ends in .gz.
+
+    >>> import pathlib, tempfile
+    >>> with open_reports(pathlib.Path(tempfile.mkdtemp()) / "reports.jsonl.gz") as file:
+    ...     type(file).__name__
+    'GzipFile'
+    """
+    if path.suffix.casefold() == ".gz":
+        return cast("IO[bytes]", gzip.open(path, "wb"))
+    return path.open("wb")
 
 
 def write_stream(
@@ -80,8 +97,12 @@ def read_header(path: str | Path) -> LocalProtocol:
     Traceback (most recent call last):
     sfumato.errors.InputError: report file 'no such file' cannot be read: No such file or directory
     """
+    where = f"report file '{path}'"
     with _opened(path) as file:
-        return _read_header(file, f"report file '{path}'")[0]
+        try:
+            return _read_header(_inflated(file), where)[0]
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{where} is a damaged gzip file: {error}") from error
 
 
 def aggregate_file(path: str | Path, protocol: LocalProtocol | None = None) -> Tally:
@@ -108,10 +129,21 @@ def aggregate_stream(file: IO[bytes], protocol: LocalProtocol | None = None, *, 
     """
     from sfumato.local.tally import Tally
 
-    written_by, packed = _read_header(file, where)
-    tally = Tally(written_by if protocol is None else protocol)
-    (read_blocks if packed else read_lines)(file, tally)
+    plain = _inflated(file)
+    try:
+        written_by, packed = _read_header(plain, where)
+        tally = Tally(written_by if protocol is None else protocol)
+        (read_blocks if packed else read_lines)(plain, tally)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{where} is a damaged gzip file: {error}") from error
     return tally
+
+
+def _inflated(file: IO[bytes]) -> IO[bytes]:
+    """The file itself, or what a compressed one holds."""
+    buffered = file if hasattr(file, "peek") else io.BufferedReader(cast("io.RawIOBase", file))
+    compressed = buffered.peek(2)[:2] == b"\x1f\x8b"
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered) if compressed else buffered)
 
 
 def _batches(protocol: LocalProtocol, reports: Iterable[Reports | Report]) -> Iterator[Reports]:

@@ -18,7 +18,7 @@ from sfumato.random.source import SecureSource, Source, Words
 Integers = npt.NDArray[np.int64]
 
 LARGEST_SCALE_TERM = 2**40
-WORDS_PER_DRAW = 12  # about what one draw reads; too few only costs another round
+WORDS_PER_DRAW = 9  # about what one draw reads; too few only costs another round
 LARGEST_ROUND = 2**22
 SPARE = 64
 

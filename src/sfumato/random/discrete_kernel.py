@@ -15,18 +15,18 @@ from sfumato.kernel import kernel
 Words = npt.NDArray[np.uint32]
 Integers = npt.NDArray[np.int64]
 
-EMPTY = np.int64(-1)  # every value here is a signed 64-bit integer; mixing in an unsigned one would make it a float
+EMPTY = -1
 SHORT = np.int64(1) << 32
 
 
 @kernel
-def uniform_below(bound: int, words: Words, place: int) -> tuple[np.int64, int]:
+def uniform_below(bound: int, words: Words, place: int) -> tuple[int, int]:
     """A uniform integer in 0…bound-1 (bound up to 2^62) and the place of the next word, or EMPTY when they run out.
 
     Up to 2^32 by multiplication and rejection (Lemire 2019), above by masking two words and rejection.
     """
     if bound == 1:
-        return np.int64(0), place
+        return 0, place
     if bound <= SHORT:
         wide = np.uint64(bound)
         threshold = (np.uint64(SHORT) - wide) % wide
@@ -34,7 +34,8 @@ def uniform_below(bound: int, words: Words, place: int) -> tuple[np.int64, int]:
             product = np.uint64(words[place]) * wide
             place += 1
             if (product & np.uint64(0xFFFFFFFF)) >= threshold:
-                return np.int64(product >> np.uint64(32)), place
+                # unsigned and signed together would become a float: nothing here may
+                return int(np.int64(product >> np.uint64(32))), place
         return EMPTY, place
     mask = np.int64(bound - 1)
     for shift in (1, 2, 4, 8, 16, 32):
@@ -43,12 +44,12 @@ def uniform_below(bound: int, words: Words, place: int) -> tuple[np.int64, int]:
         value = ((np.int64(words[place]) << 31) ^ np.int64(words[place + 1])) & mask
         place += 2
         if value < bound:
-            return value, place
+            return int(value), place
     return EMPTY, words.size
 
 
 @kernel
-def exp_once(numerator: int | np.int64, denominator: int, words: Words, place: int) -> tuple[np.int64, int]:
+def exp_once(numerator: int, denominator: int, words: Words, place: int) -> tuple[int, int]:
     """One draw of Bernoulli(exp(-numerator/denominator)) for a ratio of at most 1, and the next place."""
     trial = 1
     while True:
@@ -56,20 +57,20 @@ def exp_once(numerator: int | np.int64, denominator: int, words: Words, place: i
         if value == EMPTY:
             return EMPTY, place
         if value >= numerator:
-            return np.int64(trial & 1), place
+            return trial & 1, place
         trial += 1
 
 
 @kernel
-def laplace_once(top: int, bottom: int, words: Words, place: int) -> tuple[int, np.int64, int]:
+def laplace_once(top: int, bottom: int, words: Words, place: int) -> tuple[int, int, int]:
     """Whether one draw was finished, the draw with mass proportional to exp(-|x|·bottom/top), and the next place."""
     while True:
         offset, place = uniform_below(top, words, place)
         if offset == EMPTY:
-            return 0, EMPTY, place
+            return 0, 0, place
         kept, place = exp_once(offset, top, words, place)
         if kept == EMPTY:
-            return 0, EMPTY, place
+            return 0, 0, place
         if kept == 0:
             continue
         whole = 0
@@ -78,7 +79,7 @@ def laplace_once(top: int, bottom: int, words: Words, place: int) -> tuple[int, 
             whole += 1
             more, place = exp_once(1, 1, words, place)
         if more == EMPTY or place >= words.size:
-            return 0, EMPTY, place
+            return 0, 0, place
         size = (offset + top * whole) // bottom
         negative = words[place] & 1
         place += 1

@@ -5,11 +5,13 @@ from sfumato.report.audit import audit_chapter, audit_report
 from sfumato.report.findings import findings_chapter
 from sfumato.report.local import local_chapter, local_report
 from sfumato.report.page import Chapter, Section, collect
+from sfumato.report.stream import StreamRelease, stream_chapter
 from sfumato.report.table import table_chapter, table_report
 
 __all__ = [
     "Chapter",
     "Section",
+    "StreamRelease",
     "answer_picture",
     "answers_chapter",
     "audit_chapter",
@@ -18,6 +20,7 @@ __all__ = [
     "findings_chapter",
     "local_chapter",
     "local_report",
+    "stream_chapter",
     "table_chapter",
     "table_report",
 ]

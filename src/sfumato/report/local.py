@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 TITLE = "Counts from local reports"
 MOST = 24
+WORDS = {
+    "grr": "generalised randomised response",
+    "hr": "Hadamard response",
+    "olh": "local hashing",
+    "oue": "optimised unary encoding",
+    "rappor": "RAPPOR",
+    "rr": "randomised response",
+    "ss": "subset selection",
+    "sue": "symmetric unary encoding",
+}
 
 
 def local_report(estimate: Estimate, *, title: str = TITLE) -> str:
@@ -55,8 +65,9 @@ def local_chapter(estimate: Estimate, *, heading: str = TITLE) -> Chapter:
 def _summary(estimate: Estimate) -> Markup:
     protocol = estimate.protocol
     lead = (
-        f"{count(estimate.users)} reports by {protocol.name} say how often each of {count(len(estimate.values))} "
-        f"values occurs, and no report tells its own value: each is ε={protocol.spent:.4g} locally private."
+        f"{count(estimate.users)} reports by {WORDS[protocol.name]} say how often each of "
+        f"{count(len(estimate.values))} values occurs, and no report tells its own value: each is "
+        f"ε={protocol.spent:.4g} locally private. This is computed from the reports alone; no true value was seen."
     )
     rejected = sum(estimate.rejected.values())
     tiles = {

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from sfumato.durable import write_durably
 from sfumato.errors import InputError, SchemaError
 from sfumato.release import Release
 
@@ -151,29 +152,6 @@ class History:
         if _hash(content) != entry.files.get(name):
             raise InputError(f"history '{self.folder}': '{name}' is not what was recorded; restore it from a backup")
         return content
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file so that after a crash it is either as before or complete; only its owner may read it.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "index.json"
-    >>> write_durably(file, b"{}")
-    >>> file.read_bytes(), oct(file.stat().st_mode & 0o777)
-    (b'{}', '0o600')
-    """
-    beside = path.with_name(f".{path.name}.partial")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _hold(lock: int, path: Path) -> None:

@@ -6,7 +6,7 @@ The numbers are secret: nothing here is printed, saved or put into an error (Hae
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,19 @@ def collect(request: Request, schema: Schema, source: Source, dialect: Dialect, 
     return Tallies(cells, columns)
 
 
+def check(request: Request, schema: Schema, source: Source, dialect: Dialect) -> None:
+    """Refuse a request that contradicts the schema or how the columns are stored; no row is looked at.
+
+    >>> from sfumato.dp.rows.dialect import DUCKDB
+    >>> from sfumato.dp.unit import ProtectPersons
+    >>> check(Request((), ProtectPersons("rider")), Schema(), Source("rides", {}), DUCKDB)
+    Traceback (most recent call last):
+    sfumato.errors.InputError: the schema has no column 'rider'
+    """
+    statement = Statement(request, schema, source, dialect)
+    _ = statement.tallies, [statement.ladder(measure) for measure in request.measures if isinstance(measure, Ladder)]
+
+
 def _numbers(found: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, place: int) -> list[int]:
     width = len(next(iter(places), ()))
     numbers = [0] * groups
@@ -55,10 +68,34 @@ def _numbers(found: Sequence[tuple[Any, ...]], places: dict[Found, int], groups:
     return numbers
 
 
-def _ladders(
-    counted: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, steps: int
-) -> list[npt.NDArray[np.int64]]:
-    ladders = np.zeros((groups, steps + 1), dtype=np.int64)
+class Ladders(Sequence[npt.NDArray[np.int64]]):
+    """The ladder of every group, made when it is looked at: of a million groups only those that leave are.
+
+    >>> Ladders([{2: 7}, {}], steps=3)[0]
+    array([0, 0, 7, 0])
+    """
+
+    def __init__(self, counts: list[dict[int, int]], steps: int) -> None:
+        self._counts, self._steps = counts, steps
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    @overload
+    def __getitem__(self, place: int) -> npt.NDArray[np.int64]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Ladders: ...
+    def __getitem__(self, place: int | slice) -> npt.NDArray[np.int64] | Ladders:
+        if isinstance(place, slice):
+            return Ladders(self._counts[place], self._steps)
+        ladder = np.zeros(self._steps + 1, dtype=np.int64)
+        for position, count in self._counts[place].items():
+            ladder[position] = count
+        return ladder
+
+
+def _ladders(counted: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, steps: int) -> Ladders:
+    counts: list[dict[int, int]] = [{} for _ in range(groups)]
     for row in counted:
-        ladders[places[row[:-2]], int(row[-2])] = row[-1]
-    return list(ladders)
+        counts[places[row[:-2]]][int(row[-2])] = int(row[-1])
+    return Ladders(counts, steps)

@@ -1,9 +1,8 @@
 """A request as SQL: cells read as declared, rows that count, persons bounded by a keyed hash, exact sums.
 
 One text in two dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
-the declared groups, then each person's groups and rows, then the tallies. A person's rows are chosen by that person's
-own values and a secret only, so one person's removal moves nobody else's rows (Wilson et al. 2020, "Differentially
-private SQL with bounded user contribution", section 3, bound by sampling).
+the declared groups, then each person's groups and rows, then the tallies (Wilson et al. 2020, "Differentially private
+SQL with bounded user contribution", section 3).
 """
 
 # ruff: noqa: S608  # names are quoted, numbers are numbers, and texts are parameters
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from sfumato.attribute import Attribute
 from sfumato.dp.request import Binned, Declared, Grid, Key, Ladder, Measure, Present, Request, Total
 from sfumato.dp.request import Persons as PersonCount
+from sfumato.dp.rows.bounding import Bounding
 from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import Dialect, Stored, double, quoted, readable, refuse_stored
 from sfumato.dp.rows.keys import key_value
@@ -144,23 +144,8 @@ class Statement:
         if not isinstance(unit, ProtectPersons):
             return grouped
         rows, groups = unit.bounds(grouped=bool(self.keys))
-        hashed = f"SELECT *, {self._hash([], self.keys)} AS of_group, "
-        hashed += f"{self._hash(self.keys, self.positions)} AS of_row FROM ({grouped}) AS grouped"
-        by_group = f"DENSE_RANK() OVER (PARTITION BY person ORDER BY {', '.join(['of_group', *self.keys])})"
-        by_row = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['person', *self.keys])} ORDER BY of_row)"
-        ranked = f"SELECT *, {by_group} AS nth_group, {by_row} AS nth_row FROM ({hashed}) AS hashed"
-        return f"SELECT * FROM ({ranked}) AS ranked WHERE nth_group <= {groups} AND nth_row <= {rows}"
-
-    def _hash(self, within: list[str], values: list[str]) -> str:
-        """Return the hash by which values of a person compete: of the secret, their number, person and all values.
-
-        Each value stands with its length. Where there is nothing to tell rows apart, nothing is hashed.
-        """
-        if not values:
-            return "0"
-        secret = self.text(self.request.secret.hex())
-        parts = [secret, f"':{len(within + values)}:'", *map(self.dialect.encoded, ["person", *within, *values])]
-        return self.dialect.digest.format(x=" || ".join(parts))
+        bounding = Bounding(self.dialect, self.keys, self.positions, self.request.secret.hex(), self.text)
+        return bounding.bounded(grouped, rows, groups)
 
     def _key(self, key: Key) -> str:
         cell = self.cell(key.column)

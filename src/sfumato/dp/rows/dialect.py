@@ -120,7 +120,9 @@ class Dialect:
     def _date(self, x: str, stored: Stored) -> str:
         days = f"CAST({self.day} - DATE '1970-01-01' AS BIGINT)"
         if stored in {Stored.DAY, Stored.MOMENT}:
-            return f"CASE WHEN isfinite({x}) THEN {days.format(x=x)} END"
+            day = self.day.format(x=x)
+            calendar = f"{day} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"  # the years that a text can hold
+            return f"CASE WHEN isfinite({x}) AND {calendar} THEN {days.format(x=x)} END"
         return self._parsed(x, DATE, days)
 
     def _parsed(self, x: str, grammar: str, value: str) -> str:

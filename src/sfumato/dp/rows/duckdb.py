@@ -11,7 +11,8 @@ from __future__ import annotations
 import glob
 import gzip
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import polars as pl
 
 from sfumato import io
 from sfumato.dp.request import Request, Tallies
-from sfumato.dp.rows.collect import UNREADABLE, collect
+from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.compile import Source
 from sfumato.dp.rows.dialect import DUCKDB, Stored, quoted
 from sfumato.errors import InputError
@@ -45,6 +46,7 @@ STORED = {
     "TIMESTAMP WITH TIME ZONE": Stored.MOMENT,
 }
 HEAD = 1_000_000
+FRAME = "frame"
 _HASHES: dict[tuple[str, int, int, int], str] = {}
 
 
@@ -56,8 +58,11 @@ class DuckRows:
     DuckRows(<rows are secret>)
     """
 
-    def __init__(self, connection: Any, table: str, schema: Schema, path: Path | None, digest: str = "") -> None:
-        self._connection, self._schema, self._path, self._digest = connection, schema, path, digest
+    def __init__(
+        self, connect: Callable[[], Any], table: str, schema: Schema, path: Path | None, digest: str = ""
+    ) -> None:
+        self._connect, self._schema, self._path, self._digest = connect, schema, path, digest
+        self._connections = {os.getpid(): connect()}  # a fork keeps its parent's too: closing it would wait for threads
         self._source = Source(table, self._stored(table))
         for name in schema.columns:
             if name not in self._source.stored:
@@ -77,11 +82,12 @@ class DuckRows:
         head = _head(path)
         place = path.resolve()
         if head[:4] == b"PAR1":
-            return cls(_connect(place), f"read_parquet({_quoted(glob.escape(str(place)))})", schema, place)
+            table = f"read_parquet({_quoted(glob.escape(str(place)))})"
+            return cls(lambda: _connect(place), table, schema, place)
         if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
             frame = io.read(path).frame
-            return cls(_connect_frame(frame), "frame", schema, place)
-        return cls(_connect(place), _csv(place, head), schema, place)
+            return cls(lambda: _connect_frame(frame), FRAME, schema, place)
+        return cls(lambda: _connect(place), _csv(place, head), schema, place)
 
     @classmethod
     def of_frame(cls, data: Any, schema: Schema) -> DuckRows:
@@ -94,7 +100,12 @@ class DuckRows:
         frame = Table.from_frame(data).frame
         kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
         digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
-        return cls(_connect_frame(frame), "frame", schema, None, digest)
+        return cls(lambda: _connect_frame(frame), FRAME, schema, None, digest)
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that contradicts the schema or how the columns are stored."""
+        self._connection()
+        check(request, self._schema, self._source, DUCKDB)
 
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request."""
@@ -108,13 +119,24 @@ class DuckRows:
         described = self._execute(f"DESCRIBE SELECT * FROM {table}", {})  # noqa: S608  # our own words
         return {name: _stored(kind) for name, kind, *_ in described}
 
+    def _connection(self) -> Any:
+        """Return this process's database: the threads of one that was made before a fork are not in the child.
+
+        A file is opened again; a dataframe is not, since the threads of its library are gone as well.
+        """
+        if os.getpid() not in self._connections:
+            if self._source.table == FRAME:
+                raise InputError("the rows are held by another process; open the session in the one that asks")
+            self._connections[os.getpid()] = self._connect()
+        return self._connections[os.getpid()]
+
     def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a result; the engine's own words may quote a cell, so they go no further."""
         import duckdb
 
         result: Sequence[tuple[Any, ...]] | None = None
         try:
-            with self._connection.cursor() as cursor:
+            with self._connection().cursor() as cursor:
                 result = cursor.execute(statement, parameters).fetchall()
         except duckdb.Error:
             result = None

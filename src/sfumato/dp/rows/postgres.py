@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from sfumato.dp.request import Request, Tallies
-from sfumato.dp.rows.collect import UNREADABLE, collect
+from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.compile import Source
 from sfumato.dp.rows.dialect import POSTGRES, Stored, quoted
 from sfumato.errors import InputError, MissingExtraError
@@ -57,6 +57,10 @@ class PostgresRows:
 
     def __repr__(self) -> str:
         return "PostgresRows(<rows are secret>)"
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that contradicts the schema or how the columns are stored."""
+        check(request, self._schema, self._source, POSTGRES)
 
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request, all of them from one snapshot of the table."""

@@ -1,0 +1,137 @@
+"""The steward's chapter on a stream: what each release of it promises, and its histogram against the truth.
+
+Histograms are compared by their intersection (Swain & Ballard 1991) over 100 bins, as DOCA was measured (Leal, Vidal &
+Machado 2018); it comes from the records themselves, so it is for the steward and never on a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.card import Card
+from sfumato.errors import InputError
+from sfumato.evaluate.stream import histogram_intersection
+from sfumato.evaluate.utility import Histogram
+from sfumato.report import charts
+from sfumato.report.markup import Markup, bullets, element, figure, folded, grid, joined
+from sfumato.report.page import Chapter, Section
+from sfumato.report.words import count, percent
+
+Numbers = npt.NDArray[np.float64]
+COARSE = 30
+QUARTERS = {"First quarter up to": 0.25, "Median": 0.5, "Third quarter up to": 0.75}
+KEY = ("truth: filled", "released: line")
+
+
+@dataclass(frozen=True, eq=False)
+class StreamRelease:
+    """The values that left by one publisher, and their card.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> StreamRelease(np.array([5.0]), NaiveLaplace(bounds=(0, 10)).card("hours")).card.algorithm
+    'laplace'
+    """
+
+    values: Numbers
+    card: Card
+
+
+def stream_chapter(
+    column: str, truth: Numbers, releases: Mapping[str, StreamRelease], *, heading: str = "Release of a stream"
+) -> Chapter:
+    """Return a chapter that shows releases of one column of a stream, by their names, beside the records themselves.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> publisher = NaiveLaplace(bounds=(0, 10))
+    >>> truth = np.linspace(0, 10, 50)
+    >>> release = StreamRelease(publisher.push_many(truth).values, publisher.card("hours"))
+    >>> [section.heading for section in stream_chapter("hours", truth, {"Laplace": release}).sections]
+    ['Laplace', 'Side by side']
+    """
+    empty = next((name for name, release in releases.items() if not len(release.values)), None)
+    if empty is not None or not len(truth):
+        raise InputError(f"{empty or 'the stream'} has no rows; there is nothing to show")
+    sections = [Section(name, _release(column, truth, release)) for name, release in releases.items()]
+    lead = f"{count(len(truth))} records of {column} were published as a stream in {len(releases)} ways."
+    alike = "The histogram of each release is shown over that of the records; nearer is better."
+    summary = joined([element("p", lead, class_="lead"), element("p", alike)])
+    return Chapter(heading, summary, [*sections, Section("Side by side", _compared(truth, releases))])
+
+
+def _histogram(name: str, truth: Numbers, released: Numbers, bins: int) -> Histogram:
+    edges = np.histogram_bin_edges(truth, bins)
+    shown = np.clip(released, edges[0], edges[-1])
+    before, after = (np.histogram(values, edges)[0].astype(np.float64) for values in (truth, shown))
+    labels = tuple(f"{low:.6g} to {high:.6g}" for low, high in pairwise(edges))
+    return Histogram(name, labels, before, after, edges)
+
+
+def _release(column: str, truth: Numbers, release: StreamRelease) -> Markup:
+    shape = _histogram(column, truth, release.values, COARSE)
+    rows = [
+        [label, count(before), count(after)]
+        for label, before, after in zip(shape.labels, shape.before, shape.after, strict=True)
+    ]
+    numbers = folded("Numbers", grid(f"Rows by {column}", ["", "Truth", "Released"], rows), class_="numbers")
+    picture = figure(column, charts.spans(shape, dates=False), numbers)
+    keys = (element("span", word, class_=f"key {kind}") for word, kind in zip(KEY, ("before", "after"), strict=True))
+    return joined(
+        [
+            element("p", _promise(release.card)),
+            element("p", *keys, class_="keys"),
+            element("div", picture, _measures(truth, release.values), class_="pictured"),
+            _limits(release.card),
+            folded("Show the card (JSON)", element("pre", element("code", release.card.to_json())), class_="card"),
+        ]
+    )
+
+
+def _promise(card: Card) -> str:
+    guarantee = card.guarantee
+    if not guarantee.parameters:
+        return f"{card.algorithm}: nothing is promised."
+    parameters = ", ".join(f"{name} {value}" for name, value in guarantee.parameters.items())
+    unit = f"{card.algorithm}: {guarantee.model} with {parameters}; protected unit: {guarantee.unit}."
+    return unit if guarantee.neighbours is None else f"{unit} Neighbours: {guarantee.neighbours}."
+
+
+def _limits(card: Card) -> Markup:
+    """Return the assumptions and warnings of the card, if it has any."""
+    parts = [bullets(card.assumptions, class_="assumptions")] if card.assumptions else []
+    if card.warnings:
+        title = element("p", element("strong", "Warnings on the card"))
+        parts.append(element("div", title, bullets(card.warnings, class_="plain"), class_="warnings"))
+    return element("div", *parts, class_="beside") if parts else Markup()
+
+
+def _measures(truth: Numbers, released: Numbers) -> Markup:
+    rows = [
+        ["Rows", count(len(truth)), count(len(released))],
+        ["Mean", f"{truth.mean():.6g}", f"{released.mean():.6g}"],
+    ]
+    for name, share in QUARTERS.items():
+        rows.append([name, *(f"{np.quantile(values, share):.6g}" for values in (truth, released))])
+    rows.append(
+        ["Outside the true range", "0", count(int(((released < truth.min()) | (released > truth.max())).sum()))]
+    )
+    return grid("Values", ["", "Truth", "Released"], rows)
+
+
+def _compared(truth: Numbers, releases: Mapping[str, StreamRelease]) -> Markup:
+    rows = [
+        [
+            name,
+            percent(histogram_intersection(truth, release.values)),
+            f"{release.card.guarantee.parameters['epsilon']:g}"
+            if "epsilon" in release.card.guarantee.parameters
+            else "none",
+        ]
+        for name, release in releases.items()
+    ]
+    lead = "What the two histograms have in common, over 100 bins, and the privacy loss that is proven."
+    return joined([element("p", lead), grid("Releases", ["", "In common", "ε"], rows)])
