@@ -18,7 +18,7 @@ from sfumato.audit.release_tables_private import sampled_delta
 from sfumato.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.errors import InputError, ParameterError
 from sfumato.local import GeneralizedResponse, OptimizedUnary, Piecewise, write_reports
-from sfumato.local.mean_card import mean_card
+from sfumato.local.card import mean_card
 from sfumato.random import SeededSource
 from sfumato.tabular.private_mondrian import PrivateMondrian
 from sfumato.tabular.safepub import SafePub
@@ -217,6 +217,12 @@ def test_counts_from_reports_stand(estimate: tuple[Card, Path]) -> None:
 def test_a_card_of_counts_that_lies_falls(estimate: tuple[Card, Path], places: dict[str, Any], claim: str) -> None:
     card, path = estimate
     assert claim in refuted(changed(card, **places), path)
+
+
+def test_variances_that_are_too_small_fall(estimate: tuple[Card, Path]) -> None:
+    smaller = (pl.col("variance").cast(pl.Float64) / 10).alias("variance")
+    card = rewritten(*estimate, lambda frame: frame.with_columns(smaller))
+    assert refuted(card, estimate[1]) == ["the counts and their variances are those of 900 reports by oue"]
 
 
 def test_a_card_of_reports_leads_to_the_reports(tmp_path: Path) -> None:
