@@ -199,6 +199,11 @@ class _Words:
             return self._stretch((self._listed[low], 0, ""), (self._listed[high] + 1, 0, ""))
         if cell.limits is None:
             raise SchemaError(f"the range '{text}' has no known order; declare the column's categories in their order")
-        first, last = cell.limits
-        held = ((place, Cell.of(word).limits) for place, word in enumerate(self.order))
-        return [(place, place) for place, number in held if number and first <= number[0] and number[1] <= last]
+        inside = (cell.limits[0] <= self._numbers) & (self._numbers <= cell.limits[1])
+        return [(place, place) for place in np.flatnonzero(inside).tolist()]
+
+    @cached_property
+    def _numbers(self) -> npt.NDArray[np.float64]:
+        """The values that are numbers; no other lies in any range."""
+        limits = (Cell.of(word).limits for word in self.order)
+        return np.array([np.nan if found is None or found[0] != found[1] else found[0] for found in limits])

@@ -121,7 +121,8 @@ def _example(join: Join, found: Candidates, point: int, sensitive: str, knowledg
         "known": join.known(point),
         "values": shown,
         "left": sorted(left),
-        "boxes": [join.box(number) for number in classes.tolist()],
+        "classes": len(classes),
+        "boxes": join.boxes_of(point),
     }
 
 

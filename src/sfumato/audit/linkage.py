@@ -91,7 +91,8 @@ def _example(join: Join, found: Candidates, point: int) -> dict[str, Any]:
         "row of the list": int(join.first[point]) + 1,
         "known": join.known(point),
         "rows": int(found.rows[point]),
-        "boxes": [join.box(number) for number in join.classes_of(point).tolist()],
+        "classes": int(found.classes[point]),
+        "boxes": join.boxes_of(point),
     }
 
 

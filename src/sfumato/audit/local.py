@@ -25,7 +25,7 @@ from sfumato.local.header import from_header
 from sfumato.local.tally import Tally
 from sfumato.random import SecureSource, Source
 
-OUTSIDE = 0.001  # how often a bound may be wrong
+OUTSIDE = 1e-6  # how often the bound on guessing may be wrong: some protocols reach what is allowed
 HARDLY_EVER = 1e-9  # how unlikely counts must be before they speak against the chances
 MOST_SCORES = 200_000_000
 SCORES_AT_ONCE = 4_000_000

@@ -112,6 +112,10 @@ class Join:
         cells = self.cells[number].tolist()
         return {name: texts[cell] for name, texts, cell in zip(self.on, self._texts, cells, strict=True)}
 
+    def boxes_of(self, point: int) -> list[dict[str, str]]:
+        """The published texts of the first few classes that fit a point."""
+        return [self.box(number) for number in self.classes_of(point)[:SHOWN].tolist()]
+
     def known(self, point: int) -> dict[str, str]:
         """What the list says of the people at a point."""
         row = int(self.first[point])
