@@ -7,6 +7,7 @@ from sfumato.audit.local import local
 from sfumato.audit.pairs import number_pairs, vector_pairs, worst_pair
 from sfumato.audit.release import release
 from sfumato.audit.republication import series
+from sfumato.audit.stream import stream
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "release",
     "repeat",
     "series",
+    "stream",
     "vector_pairs",
     "worst_pair",
 ]

@@ -15,6 +15,7 @@ from sfumato.cli.audit_epsilon import epsilon
 from sfumato.cli.audit_linkage import linkage
 from sfumato.cli.audit_local import local
 from sfumato.cli.audit_release import release
+from sfumato.cli.audit_stream import stream as attacked_stream
 from sfumato.cli.check import check
 from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
@@ -46,6 +47,7 @@ audits = App(name="audit", help="Attack what was published.", help_format="plain
 audits.command(series)
 audits.command(epsilon)
 audits.command(composition)
+audits.command(attacked_stream)
 audits.command(linkage)
 audits.command(local)
 audits.command(release)
