@@ -14,9 +14,9 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
-from sfumato.local.blocks import MAGIC
+from sfumato.local.blocks import LARGEST_HEADER, MAGIC
 from sfumato.local.chances import SCALE, log_above
-from sfumato.local.wire import FORMAT, LARGEST_HEADER
+from sfumato.local.wire import FORMAT
 
 Chances = Mapping[str, int]
 
