@@ -19,7 +19,7 @@ import sfumato as sf
 from sfumato.hierarchy_file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams")
+GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
 CODE = (
     *PAGES,
@@ -33,6 +33,7 @@ LAST = {
     "docs/guides/queries.md": "cost.csv.card.json",
     "docs/guides/local.md": "counts.csv.card.json",
     "docs/guides/streams.md": "kept.csv.card.json",
+    "docs/guides/audit.md": "reports.bin.card.json",
 }
 
 

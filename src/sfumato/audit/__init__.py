@@ -1,6 +1,28 @@
 """Attacks on promises: a claim is refuted with evidence, or it is not; it is never proven by a test."""
 
+from sfumato.audit.composition import composition
+from sfumato.audit.epsilon import epsilon, repeat
+from sfumato.audit.linkage import linkage
+from sfumato.audit.local import local
+from sfumato.audit.pairs import number_pairs, vector_pairs, worst_pair
+from sfumato.audit.release import release
 from sfumato.audit.republication import series
+from sfumato.audit.stream import stream
 from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 
-__all__ = ["NOT_REFUTED", "REFUTED", "Finding", "series"]
+__all__ = [
+    "NOT_REFUTED",
+    "REFUTED",
+    "Finding",
+    "composition",
+    "epsilon",
+    "linkage",
+    "local",
+    "number_pairs",
+    "release",
+    "repeat",
+    "series",
+    "stream",
+    "vector_pairs",
+    "worst_pair",
+]

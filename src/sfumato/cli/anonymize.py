@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sfumato.models import Model
+    from sfumato.release import Release
     from sfumato.schema import Schema
     from sfumato.table import Table
-    from sfumato.tabular import Anonymizer
+    from sfumato.tabular import Anonymizer, PrivateMondrian, SafePub
 
 
 def anonymize(
@@ -35,6 +36,7 @@ def anonymize(
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     card: Path | None = None,
     report: Path | None = None,
+    ledger: Path | None = None,
     explain: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -47,13 +49,20 @@ def anonymize(
         output: File to write; its ending chooses the format; - is standard output.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
+        ledger: Budget file that pays first (safepub, private-mondrian); see sfumato budget.
         explain: List all minimal generalisations and their costs (incognito).
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
     schema = roles.build()
-    asked = models.build(schema)
-    chosen = algorithm.build()
+    asked = [] if algorithm.private and models == ModelOptions() else models.build(schema)
+    chosen = algorithm.build_any()
+    if report is not None and algorithm.private:
+        raise ParameterError(
+            f"--report compares classes with the rows they hold, which {algorithm.algorithm} has none of"
+        )
+    if ledger is not None and not algorithm.private:
+        raise ParameterError(f"--ledger pays for differential privacy, which {algorithm.algorithm} does not promise")
     with Staging() as staging, steps(4 if report else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
@@ -64,7 +73,7 @@ def anonymize(
         if explain:
             _explain(chosen, original, schema, asked)
         with listening(step.share), Interrupts() as interrupts:
-            release = chosen.anonymize(original, schema, asked)
+            release = _released(chosen, original, schema, asked, None if ledger is None else (ledger, table))
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
@@ -78,7 +87,24 @@ def anonymize(
     return INTERRUPTED if interrupts.happened else 0
 
 
-def _explain(chosen: Anonymizer, table: Table, schema: Schema, models: Sequence[Model]) -> None:
+def _released(
+    chosen: Anonymizer | PrivateMondrian | SafePub,
+    table: Table,
+    schema: Schema,
+    models: Sequence[Model],
+    payment: tuple[Path, Path] | None,
+) -> Release:
+    """Return the release, paid for from a ledger first if there is one."""
+    from sfumato.tabular import Charge, PrivateMondrian, SafePub
+
+    if isinstance(chosen, PrivateMondrian | SafePub) and payment is not None:
+        return chosen.anonymize(table, schema, models, charge=Charge(*payment))
+    return chosen.anonymize(table, schema, models)
+
+
+def _explain(
+    chosen: Anonymizer | PrivateMondrian | SafePub, table: Table, schema: Schema, models: Sequence[Model]
+) -> None:
     """Print every minimal generalisation, the released one first."""
     from sfumato.tabular import Incognito
 

@@ -10,6 +10,12 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from sfumato.cli.anonymize import anonymize
+from sfumato.cli.audit_composition import composition
+from sfumato.cli.audit_epsilon import epsilon
+from sfumato.cli.audit_linkage import linkage
+from sfumato.cli.audit_local import local
+from sfumato.cli.audit_release import release
+from sfumato.cli.audit_stream import stream as attacked_stream
 from sfumato.cli.check import check
 from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
@@ -39,6 +45,12 @@ hierarchies.command(suggest)
 app.command(hierarchies)
 audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
 audits.command(series)
+audits.command(epsilon)
+audits.command(composition)
+audits.command(attacked_stream)
+audits.command(linkage)
+audits.command(local)
+audits.command(release)
 app.command(audits)
 budgets = App(name="budget", help="What may be asked about a data set, and what was.", help_format="plaintext")
 budgets.command(create)

@@ -2,9 +2,10 @@
 
 from sfumato.models.alpha_k import AlphaK
 from sfumato.models.base import Model
+from sfumato.models.crowd_blending import CrowdBlending
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.t_closeness import TCloseness
 
-__all__ = ["AlphaK", "Groups", "Histograms", "KAnonymity", "LDiversity", "Model", "TCloseness"]
+__all__ = ["AlphaK", "CrowdBlending", "Groups", "Histograms", "KAnonymity", "LDiversity", "Model", "TCloseness"]

@@ -1,6 +1,7 @@
 """Pages for the data steward, never for the public: what a release promises, costs and risks."""
 
 from sfumato.report.answers import answer_picture, answers_chapter
+from sfumato.report.audit import audit_chapter, audit_report
 from sfumato.report.findings import findings_chapter
 from sfumato.report.local import local_chapter, local_report
 from sfumato.report.page import Chapter, Section, collect
@@ -13,6 +14,8 @@ __all__ = [
     "StreamRelease",
     "answer_picture",
     "answers_chapter",
+    "audit_chapter",
+    "audit_report",
     "collect",
     "findings_chapter",
     "local_chapter",

@@ -2,6 +2,7 @@
 
 from sfumato.tabular.anatomy import Anatomy
 from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.charge import Charge
 from sfumato.tabular.datafly import Datafly
 from sfumato.tabular.incognito import Incognito
 from sfumato.tabular.microaggregation.anonymizers import (
@@ -17,13 +18,16 @@ from sfumato.tabular.microaggregation.anonymizers import (
 )
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.optimal import Optimal
+from sfumato.tabular.private_mondrian import PrivateMondrian
 from sfumato.tabular.republication import republish
+from sfumato.tabular.safepub import SafePub
 
 __all__ = [
     "MDAV",
     "VMDAV",
     "Anatomy",
     "Anonymizer",
+    "Charge",
     "Datafly",
     "Improve",
     "Incognito",
@@ -34,6 +38,8 @@ __all__ = [
     "Microaggregator",
     "Mondrian",
     "Optimal",
+    "PrivateMondrian",
+    "SafePub",
     "Univariate",
     "republish",
 ]

@@ -6,6 +6,7 @@ Text forms follow the contract: `[a-b]` for integers, `[a..b]` for other ranges,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,7 +134,16 @@ def _set_text(column: Column, members: Index) -> str | None:
     if len(words) == 1:
         missing = column.has_missing and members[0] == 0
         return (words[0] or None) if missing else words[0]
-    return "{" + ", ".join(_quoted(word) for word in words) + "}"
+    return set_of(words)
+
+
+def set_of(words: Sequence[str]) -> str:
+    """Return a set of words as text, a single word plainly.
+
+    >>> set_of(["F", "a, b"]), set_of(["F"])
+    ('{F, "a, b"}', 'F')
+    """
+    return words[0] if len(words) == 1 else "{" + ", ".join(_quoted(word) for word in words) + "}"
 
 
 def _quoted(word: str) -> str:

@@ -1,0 +1,52 @@
+"""The command that attacks files of local reports: what do they tell about their devices?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from sfumato.cli.findings import EvidenceFile, say, write_evidence
+from sfumato.cli.options import Flag, Whole
+from sfumato.cli.progress import steps
+from sfumato.errors import InputError
+from sfumato.staging import Staging
+
+TRIALS = 200_000
+
+
+def local(
+    *reports: Annotated[Path, Parameter(name="REPORTS")],
+    trials: Whole = TRIALS,
+    output: EvidenceFile = None,
+    json: Flag = False,
+) -> int:
+    """Attack files of local reports: the header's ε, the perturbing step, and a guess at every value.
+
+    The guessing is done on reports of made-up values, drawn as devices draw them. Exits with 1 when a claim is refuted.
+
+    Args:
+        reports: Report files, as `sfumato local perturb` writes them.
+        trials: How many reports of made-up values are drawn for each attack.
+        output: File for the evidence.
+        json: Print the findings as JSON.
+    """
+    from msgspec.structs import replace
+
+    from sfumato.audit import local as attack
+
+    if not reports:
+        raise InputError("there is no report file; name one or more")
+    drawn = TRIALS if trials is None else trials
+    with Staging() as staging, steps(len(reports)) as step:
+        place = None if output is None else staging.place(output)
+        findings = []
+        for path in reports:
+            step(f"attacking {path.name}")
+            found = attack(path, trials=drawn)
+            one = len(reports) == 1
+            findings += found if one else [replace(entry, claim=f"{path.name}: {entry.claim}") for entry in found]
+        if place is not None:
+            write_evidence(place, findings, "local", reports, {"trials": drawn})
+    return say(findings, json=json)

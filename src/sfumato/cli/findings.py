@@ -1,0 +1,64 @@
+"""What an audit found, said: one line for each claim, everything as JSON, and a file of evidence to repeat it from."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from sfumato.finding import Finding
+
+EvidenceFile = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="EVIDENCE")]
+
+
+def say(findings: Sequence[Finding], *, json: bool) -> int:
+    """Print the findings; return the exit code: 1 when a claim is refuted.
+
+    >>> from sfumato.finding import NOT_REFUTED, Finding
+    >>> say([Finding(claim="k-anonymity with k=3", verdict=NOT_REFUTED, bound=4)], json=False)
+    NOT REFUTED: k-anonymity with k=3
+    0
+    """
+    if json:
+        sys.stdout.write(json_text.dumps(_plain(findings), indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.writelines(_line(finding) + "\n" for finding in findings)
+    return 1 if any(finding.refuted for finding in findings) else 0
+
+
+def write_evidence(
+    place: Path, findings: Sequence[Finding], audit: str, inputs: Sequence[Path], parameters: Mapping[str, Any]
+) -> None:
+    """Write what was audited, with the hashes of the files read, how, and what was found."""
+    content = {
+        "audit": audit,
+        "inputs": [{"file": path.name, "sha256": _sha256(path)} for path in inputs],
+        "parameters": dict(parameters),
+        "findings": _plain(findings),
+    }
+    place.write_text(json_text.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _line(finding: Finding) -> str:
+    found = str(finding.evidence.get("reason") or finding.evidence.get("not audited") or "")
+    return f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}"
+
+
+def _plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    import msgspec
+
+    return [msgspec.to_builtins(finding) for finding in findings]
+
+
+def _sha256(path: Path) -> str | None:
+    import hashlib
+
+    if str(path) == "-":  # standard input can be read once only
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

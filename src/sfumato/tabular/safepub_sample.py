@@ -1,0 +1,33 @@
+"""Secret sampling: every row stays with the same exact probability, independently of all others.
+
+One random word decides nearly always; a word that lies on the edge is decided by further words, so that the probability
+is the fraction itself and not a rounded one (the idea of Lumbroso 2013 for exact discrete draws).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.random import Source
+from sfumato.random.integers import Draws
+
+WORD = 1 << 32
+
+
+def sampled(rows: int, rate: Fraction, source: Source) -> npt.NDArray[np.bool_]:
+    """Return which of `rows` rows stay, each with probability `rate`.
+
+    >>> from sfumato.random import SeededSource
+    >>> int(sampled(1000, Fraction(1, 10), SeededSource(1)).sum())
+    96
+    """
+    words = source.words(rows)
+    whole, rest = divmod(rate * WORD, 1)
+    stays = words < whole
+    draws = Draws(source)
+    for row in np.flatnonzero(words == whole):
+        stays[row] = draws.bernoulli(rest)
+    return stays

@@ -1,0 +1,85 @@
+"""Private tables from the command line: files, ledger and refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sfumato.cli.main import run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCHEMA = """
+other = "drop"
+[columns.age]
+role = "quasi"
+type = "integer"
+bounds = [16, 94]
+[columns.sex]
+role = "quasi"
+type = "category"
+categories = ["F", "M"]
+"""
+INPUT = ["anonymize", "patients.csv", "--schema", "people.toml"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(EXAMPLES / "patients.csv", tmp_path)
+    (tmp_path / "people.toml").write_text(SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_safepub_writes_rows_that_check_confirms(folder: Path) -> None:
+    assert run([*INPUT, "-o", "out.csv", "--algorithm", "safepub", "--epsilon", "1", "--k", "5"]) == 0
+    assert run(["check", "out.csv", "--quasi", "age,sex", "--require", "k=5"]) == 0
+    card = json.loads((folder / "out.csv.card.json").read_text())
+    assert card["guarantee"]["parameters"]["k"] == 5
+    assert card["guarantee"]["parameters"]["delta"] <= 1e-6
+
+
+def test_private_mondrian_writes_boxes_without_a_model(folder: Path) -> None:
+    assert run([*INPUT, "-o", "out.csv", "--algorithm", "private-mondrian", "--epsilon", "0.5", "--depth", "4"]) == 0
+    assert abs(pl.read_csv(folder / "out.csv").height - 2000) < 300
+    assert json.loads((folder / "out.csv.card.json").read_text())["guarantee"]["parameters"] == {"epsilon": 0.5}
+
+
+def test_a_ledger_is_charged_once_for_the_same_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["budget", "create", "l", "--data", "patients.csv", "--schema", "people.toml", "--epsilon", "1"]) == 0
+    paid = [*INPUT, "--algorithm", "private-mondrian", "--epsilon", "0.6", "--ledger", "l"]
+    assert [run([*paid, "-o", name]) for name in ("a.csv", "b.csv")] == [0, 0]
+    assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+    assert run([*INPUT, "-o", "c.csv", "--algorithm", "private-mondrian", "--epsilon", "0.5", "--ledger", "l"]) == 1
+    assert "the ledger has epsilon 0.4 left" in capsys.readouterr().err
+    assert not (folder / "c.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--algorithm", "safepub", "--k", "5"], "safepub needs --epsilon"),
+        (["--algorithm", "safepub", "--epsilon", "1"], "safepub needs k or the sampling rate"),
+        (["--algorithm", "safepub", "--epsilon", "-1", "--k", "5"], "must be a number above 0"),
+        (["--algorithm", "private-mondrian", "--epsilon", "1", "--k", "5"], "not k-anonymity; leave it out"),
+        (["--algorithm", "private-mondrian", "--epsilon", "1", "--beta", "0.1"], "--beta is no option of"),
+        (["--algorithm", "mondrian", "--k", "5", "--ledger", "l"], "which mondrian does not promise"),
+        (["--algorithm", "safepub", "--epsilon", "1", "--k", "5", "--report", "r.html"], "--report compares classes"),
+        (["--algorithm", "safepub", "--epsilon", "1", "--k", "5", "--ledger", "none"], "none"),
+        (["--algorithm", "safepub", "--epsilon", "1", "--k", "5", "--sensitive", "disease"], "no public domain"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert run([*INPUT, "-o", "out.csv", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_series_does_not_take_private_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["republish", "patients.csv", "--schema", "people.toml", "--k", "5", "--history", "h"]
+    assert run([*arguments, "--algorithm", "safepub", "--epsilon", "1"]) == 2
+    assert "a series of classes cannot go on with" in capsys.readouterr().err
