@@ -14,6 +14,7 @@ from sfumato.report import (
     Chapter,
     StreamRelease,
     answers_chapter,
+    audit_chapter,
     collect,
     findings_chapter,
     local_chapter,
@@ -128,6 +129,19 @@ def stream_door(out: Path) -> Chapter:
     return stream_chapter("age", ages, releases, heading="Ages, published as a stream")
 
 
+def auditor() -> Chapter:
+    """Attack two promises that are often made and do not hold, and one that does."""
+    people = sf.Table.from_frame(sf.samples.census_10k(2000))
+    schema = sf.Schema.from_roles(quasi=["age", "sex", "zip"], sensitive=["salary"])
+    noisy_classes = sf.audit.composition(people, schema, [sf.KAnonymity(10)], epsilon=0.1, trials=100)
+    doca = sf.audit.stream(lambda rng: sf.stream.DOCA(sensitivity=100, delay=100, rng=rng), claim=1.0, trials=400)
+    rank = sf.audit.stream(lambda rng: sf.stream.RankWindows((0, 100), window=100, rng=rng), claim=1.0, trials=400)
+    for name, findings in (("noise on k-anonymity", [noisy_classes]), ("DOCA", doca), ("rank windows", rank)):
+        verdict = "refuted" if any(finding.refuted for finding in findings) else "not refuted"
+        print(f"audit:  {name}: {verdict}")
+    return audit_chapter([noisy_classes, *doca, *rank], heading="Promises, attacked")
+
+
 def main() -> None:
     """Empty the output folder and fill it again."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
@@ -140,6 +154,7 @@ def main() -> None:
         query_door(out),
         local_door(out),
         stream_door(out),
+        auditor(),
     ]
     (out / "report.html").write_text(collect("Hospital visits 2025", chapters), encoding="utf-8")
     print(f"report: open {out / 'report.html'} in a browser (the steward's: do not publish)")
