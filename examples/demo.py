@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -136,10 +137,12 @@ def auditor() -> Chapter:
     noisy_classes = sf.audit.composition(people, schema, [sf.KAnonymity(10)], epsilon=0.1, trials=100)
     doca = sf.audit.stream(lambda rng: sf.stream.DOCA(sensitivity=100, delay=100, rng=rng), claim=1.0, trials=400)
     rank = sf.audit.stream(lambda rng: sf.stream.RankWindows((0, 100), window=100, rng=rng), claim=1.0, trials=400)
-    for name, findings in (("noise on k-anonymity", [noisy_classes]), ("DOCA", doca), ("rank windows", rank)):
+    named = []
+    for name, findings in (("Noise on k-anonymity", [noisy_classes]), ("DOCA", doca), ("Rank windows", rank)):
         verdict = "refuted" if any(finding.refuted for finding in findings) else "not refuted"
         print(f"audit:  {name}: {verdict}")
-    return audit_chapter([noisy_classes, *doca, *rank], heading="Promises, attacked")
+        named += [msgspec.structs.replace(finding, claim=f"{name}: {finding.claim}") for finding in findings]
+    return audit_chapter(named, heading="Promises, attacked")
 
 
 def main() -> None:
