@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from collections.abc import Callable
@@ -30,8 +29,6 @@ from sfumato.cli.main import run
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import SeededSource, Source
 
-STREAMS_ARE_HERE = importlib.util.find_spec("sfumato.stream") is not None
-needs_streams = pytest.mark.skipif(not STREAMS_ARE_HERE, reason="the stream door is not in this tree")
 PROVEN = ("rank", "adaptive", "linked", "laplace")
 
 
@@ -256,7 +253,6 @@ def test_an_unknown_publisher_is_refused() -> None:
         publisher("rnak", 1.0, 100)
 
 
-@needs_streams
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_named_publisher_publishes(name: str) -> None:
     records = Distribution.of(DEFAULT_VALUES).draw(50, SeededSource(1))
@@ -264,7 +260,6 @@ def test_every_named_publisher_publishes(name: str) -> None:
     assert len(rows.numbers) == 50
 
 
-@needs_streams
 @pytest.mark.parametrize("neighbours, trials", [("replacement", 200), ("add-remove", 600)])
 def test_doca_falls_to_every_attack_by_itself(neighbours: str, trials: int) -> None:
     findings = small(publisher("doca", 1.0, 100), records=1000, trials=trials, neighbours=neighbours)
@@ -274,7 +269,6 @@ def test_doca_falls_to_every_attack_by_itself(neighbours: str, trials: int) -> N
     assert attacks["guesses"].evidence["r squared"] > 0.5
 
 
-@needs_streams
 @pytest.mark.parametrize("name", PROVEN)
 def test_publishers_with_a_proof_stand(name: str) -> None:
     findings = small(publisher(name, 1.0, 20), trials=200, streams=20)
@@ -282,7 +276,6 @@ def test_publishers_with_a_proof_stand(name: str) -> None:
     assert not any(finding.refuted for finding in findings)
 
 
-@needs_streams
 def test_the_command_refutes_doca_and_keeps_the_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evidence = tmp_path / "evidence.json"
     asked = ["audit", "stream", "--publisher", "doca", "--epsilon", "1", "--trials", "100", "--streams", "10"]
@@ -296,7 +289,6 @@ def test_the_command_refutes_doca_and_keeps_the_evidence(tmp_path: Path, capsys:
     assert json.loads(capsys.readouterr().out) == kept["findings"]
 
 
-@needs_streams
 def test_the_command_lets_rank_windows_stand(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["audit", "stream", "--publisher", "rank", "--delay", "20", "--trials", "400"]
     assert run(asked) == 0

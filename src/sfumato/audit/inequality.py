@@ -7,10 +7,11 @@ them, so that no predictor has a squared error below Var·sech²(ε/2); a linear
 
 from __future__ import annotations
 
+import hashlib
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from sfumato.errors import MissingExtraError, ParameterError
 from sfumato.random import Source
+from sfumato.stream.staircase import optimum
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -27,6 +29,7 @@ MOST_EPSILON = 50.0
 HALVINGS = 20
 RESAMPLES = 20_000
 BUCKETS = 24
+MOST_TOLD = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,13 @@ class Distribution:
         atoms, counts = np.unique(self.values, return_counts=True)
         return atoms, counts / len(self.values)
 
+    @property
+    def told(self) -> list[float] | str:
+        """The values as the evidence tells them: all of a few, the number and the hash of many."""
+        if len(self.values) <= MOST_TOLD:
+            return [float(value) for value in self.values]
+        return f"{len(self.values)} values, sha256 {hashlib.sha256(self.values.tobytes()).hexdigest()}"
+
     def draw(self, count: int, source: Source) -> Floats:
         """Return independent records."""
         places = (source.words(count).astype(np.uint64) * np.uint64(len(self.values))) >> np.uint64(32)
@@ -80,11 +90,8 @@ def least_share(distribution: Distribution, epsilon: float) -> tuple[float, str]
     """
     atoms, chances = distribution.atoms
     if len(atoms) <= MOST_SUBSETS and epsilon <= MOST_PROGRAMME:
-        try:
-            optimum = import_module("sfumato.stream.staircase").optimum
-            return float(optimum(chances, atoms, epsilon)), "staircase programme"
-        except (ImportError, MissingExtraError):
-            pass
+        with suppress(MissingExtraError):
+            return optimum(chances, atoms, epsilon), "staircase programme"
     return 1 / math.cosh(epsilon / 2) ** 2, "sech²(ε/2)"
 
 

@@ -7,7 +7,6 @@ publishers with a proof; all are made anew for every stream.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from sfumato.kinds import Kind
 from sfumato.random import Source
 from sfumato.roles import Role
 from sfumato.schema import Schema
+from sfumato.stream import CASTLE, DOCA, AdaptiveHistogram, LinkedResponse, NaiveLaplace, RankWindows
 
 BOUNDS = (0.0, 100.0)
 DOCA_WIDTH = 1.5  # the paper's Δf: one and a half times the range
@@ -42,28 +42,16 @@ class Tuples:
 
 def _castle(delay: int, rng: Source) -> Streaming:
     schema = Schema({"value": Attribute("value", Role.QUASI, Kind.NUMBER, bounds=BOUNDS)})
-    return Tuples(_made("CASTLE", schema=schema, k=min(CROWD, delay), delay=delay, rng=rng))
-
-
-def _made(name: str, **parameters: Any) -> Any:
-    return getattr(import_module("sfumato.stream"), name)(**parameters)
+    return Tuples(CASTLE(schema, k=min(CROWD, delay), delay=delay, rng=rng))
 
 
 Maker = Callable[[float, int, Source], Streaming]
 MAKERS: dict[str, Maker] = {
-    "doca": lambda epsilon, delay, rng: _made(
-        "DOCA", sensitivity=DOCA_WIDTH * (BOUNDS[1] - BOUNDS[0]), delay=delay, epsilon=epsilon, rng=rng
-    ),
-    "laplace": lambda epsilon, _delay, rng: _made("NaiveLaplace", bounds=BOUNDS, epsilon=epsilon, rng=rng),
-    "rank": lambda epsilon, delay, rng: _made(
-        "RankWindows", bounds=BOUNDS, window=delay, block=max(1, delay // 20), epsilon=epsilon, rng=rng
-    ),
-    "adaptive": lambda epsilon, delay, rng: _made(
-        "AdaptiveHistogram", bounds=BOUNDS, window=delay, epsilon=epsilon, rng=rng
-    ),
-    "linked": lambda epsilon, delay, rng: _made(
-        "LinkedResponse", bounds=BOUNDS, window=delay, epsilon=epsilon, rng=rng
-    ),
+    "doca": lambda epsilon, delay, rng: DOCA(DOCA_WIDTH * BOUNDS[1], delay, epsilon=epsilon, rng=rng),
+    "laplace": lambda epsilon, _delay, rng: NaiveLaplace(bounds=BOUNDS, epsilon=epsilon, rng=rng),
+    "rank": lambda epsilon, delay, rng: RankWindows(BOUNDS, delay, epsilon, max(1, delay // 20), rng=rng),
+    "adaptive": lambda epsilon, delay, rng: AdaptiveHistogram(BOUNDS, delay, epsilon, rng=rng),
+    "linked": lambda epsilon, delay, rng: LinkedResponse(BOUNDS, delay, epsilon, rng=rng),
     "castle": lambda _epsilon, delay, rng: _castle(delay, rng),
 }
 

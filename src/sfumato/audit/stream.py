@@ -143,7 +143,7 @@ def guesses(publisher: Factory, hearing: Hearing, distribution: Distribution, so
         f"{limit:.3g} with confidence {hearing.confidence:g}; ε={hearing.claim:g} leaves {share:.3g} or more ({by})",
         "attack": "guesses",
         **asdict(hearing),
-        "values": distribution.values.tolist(),
+        "values": distribution.told,
         "variance": distribution.variance,
         "mean squared error": float(errors.mean()),
         "upper limit": limit * distribution.variance,

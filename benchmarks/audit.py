@@ -1,0 +1,53 @@
+"""The auditor: a million trials of a mechanism, two thousand neighbours of a table, and the bound it reaches."""
+
+from __future__ import annotations
+
+from measure import Row, best
+
+import sfumato as sf
+from sfumato.audit import composition, epsilon
+from sfumato.audit.mechanisms import named
+from sfumato.random import SeededSource
+
+TRIALS = 1_000_000
+SECONDS = 10
+NEIGHBOURS = 1000
+MINUTE = 60
+
+
+def million_trials() -> Row:
+    mechanism = named("discrete-laplace", 1.0).mechanism
+    seconds = best(lambda: epsilon(mechanism, 0, 1, claim=1.0, trials=TRIALS, rng=SeededSource(1)), 3)
+    return Row(
+        "audit of ε, a million trials of discrete Laplace noise on each input",
+        f"{seconds:.2f} s",
+        f"limit, {SECONDS} s",
+        seconds / SECONDS,
+        1,
+        at_most=True,
+    )
+
+
+def bound_reached() -> Row:
+    finding = epsilon(named("laplace", 1.0).mechanism, 0, 1, claim=1.0, rng=SeededSource(1))
+    bound = finding.bound or 0.0
+    return Row("least ε shown for Laplace noise of ε = 1, 200k trials", f"{bound:.3f}", "1", bound, 0.9, at_most=False)
+
+
+def two_thousand_neighbours() -> Row:
+    table = sf.Table.from_frame(sf.samples.census_10k())
+    schema = sf.Schema.from_roles(quasi=["age", "sex", "zip"], sensitive=["salary"])
+    seconds = best(lambda: composition(table, schema, [sf.KAnonymity(10)], epsilon=0.1, trials=NEIGHBOURS), 1)
+    return Row(
+        "attack on census-10k, Mondrian k = 10, 1000 rows dropped and 1000 added one by one",
+        f"{seconds:.1f} s",
+        f"limit, {MINUTE} s",
+        seconds / MINUTE,
+        1,
+        at_most=True,
+    )
+
+
+def rows() -> list[Row]:
+    """Return all rows of this benchmark."""
+    return [million_trials(), bound_reached(), two_thousand_neighbours()]
