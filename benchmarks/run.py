@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import audit
 import lattice
 import ledger
 import local
 import microaggregation
 import mondrian
 import noise
+import private_tables
 import query
 import stream_paper
 import stream_private
@@ -74,8 +76,8 @@ def main() -> None:
     """Run, print, write."""
     for variable, name in PEERS.items():
         os.environ[variable] = str(install_peers(name))
-    tables = [mondrian, lattice, microaggregation]
-    doors = [*tables, query, ledger, local, noise, stream_paper, stream_private, stream_runner]
+    tables = [mondrian, lattice, microaggregation, private_tables]
+    doors = [*tables, query, ledger, local, noise, stream_paper, stream_private, stream_runner, audit]
     text = table([row for door in doors for row in door.rows()])
     PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
     print(text)
