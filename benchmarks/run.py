@@ -15,7 +15,6 @@ import local
 import microaggregation
 import mondrian
 import noise
-import private_tables
 import query
 import stream_paper
 import stream_private
@@ -76,7 +75,7 @@ def main() -> None:
     """Run, print, write."""
     for variable, name in PEERS.items():
         os.environ[variable] = str(install_peers(name))
-    tables = [mondrian, lattice, microaggregation, private_tables]
+    tables = [mondrian, lattice, microaggregation]
     doors = [*tables, query, ledger, local, noise, stream_paper, stream_private, stream_runner, audit]
     text = table([row for door in doors for row in door.rows()])
     PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
