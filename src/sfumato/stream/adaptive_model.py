@@ -28,7 +28,6 @@ POSSIBLE = 1e-4  # nor is any value: so much of an even distribution is mixed in
 COARSE = 2  # a window that will be looked at twice has so many times fewer bins at first
 CROWDED = 20.0  # in scales of the noise: records that make a bin crowded, and half of them those of a finer bin
 UNEVEN = 4.0  # times its even share, which a crowded bin holds at least
-EMPTY = 0.9  # how likely a bin of the first window that is unlike its neighbour is empty: so noise far out stays out
 REACH = 16  # cells on either side over which the long run is smoothed before bins follow its root
 CALM = 750.0  # what makes rows up for earlier ones is weighed against so many squared scales of noise in a window
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -80,7 +79,6 @@ class Model:
         states = RATES + 2
         self._stays, self._leaves = np.full(states, STICKY), np.full(states, 1 - STICKY)
         self._jumps = np.full(states, 1 / states)
-        self._first = np.array([EMPTY] + [(1 - EMPTY) / (states - 1)] * (states - 1))
         self._raw = np.full(CELLS, 1 / CELLS)
         self._shape = self._raw.copy()
         self._due, self._given = np.zeros(CELLS), np.zeros(CELLS)
@@ -183,8 +181,7 @@ class Model:
         facts = self._rates, self._rate_rows, slack, made.likelihood
         chance, rows, columns = emissions(noisy, expected, made.rows(expected), *facts)
         stay = self._stays / (self._stays + self._leaves)
-        jump = self._jumps / self._jumps.sum() if self._seen[0] else self._first
-        posterior, *steps = forward_backward(chance, stay, jump)
+        posterior, *steps = forward_backward(chance, stay, self._jumps / self._jumps.sum())
         new = max(1 / (self._seen[0] + 2), FADE)
         for learnt, found in zip((self._stays, self._leaves, self._jumps), steps, strict=True):
             learnt[:] = (1 - new) * learnt + new * found / len(noisy) + LEAST
