@@ -46,7 +46,7 @@ class AdaptiveHistogram(Publisher):
     bounds: tuple[float, float]
     window: int = 1000
     epsilon: float = 1.0
-    bins: int = 320
+    bins: int = 160
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {

@@ -5,6 +5,8 @@ The long run is made monotone from the middle outwards, so that its tails end wh
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -58,6 +60,23 @@ def cut_bins(probabilities: Numbers, even: float, count: int, shift: float) -> t
             edges[bins] = cell + 1
     edges[bins + 1] = size
     return edges[: bins + 2], of_cell
+
+
+@kernel
+def rooted(probabilities: Numbers, reach: int) -> Numbers:
+    """Return a distribution as steep as the root of another one, smoothed over `reach` cells on either side.
+
+    With bins in proportion to the root of the density, a sparse region is cut more finely than at quantiles.
+    """
+    size = probabilities.size
+    near, roots, total = 0.0, np.empty(size), 0.0
+    for cell in range(-reach, size):
+        near += probabilities[cell + reach] if cell + reach < size else 0.0
+        near -= probabilities[cell - reach - 1] if cell > reach else 0.0
+        if cell >= 0:
+            roots[cell] = math.sqrt(max(near, 0.0))
+            total += roots[cell]
+    return roots / total
 
 
 @kernel

@@ -25,9 +25,11 @@ FADE = 0.02  # how fast that first guess, and what was learnt later, fades from 
 SLACK = 0.1  # of the long run's own noise, allowed before Markov's inequality is used
 LEAST = 1e-6  # no state is ever impossible, none stays for ever
 POSSIBLE = 1e-4  # nor is any value: so much of an even distribution is mixed into the long run
-COARSE = 4  # a window that will be looked at twice has so many times fewer bins at first
+COARSE = 2  # a window that will be looked at twice has so many times fewer bins at first
 CROWDED = 20.0  # in scales of the noise: records that make a bin crowded, and half of them those of a finer bin
 UNEVEN = 4.0  # times its even share, which a crowded bin holds at least
+REACH = 16  # cells on either side over which the long run is smoothed before bins follow its root
+CALM = 750.0  # what makes rows up for earlier ones is weighed against so many squared scales of noise in a window
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -79,12 +81,15 @@ class Model:
         self._jumps = np.full(states, 1 / states)
         self._raw = np.full(CELLS, 1 / CELLS)
         self._shape = self._raw.copy()
+        self._due, self._given = np.zeros(CELLS), np.zeros(CELLS)
+        self._calm = max(1.0, CALM * scales.plain**2 / window)
         self._seen, self._crowd = np.zeros(1), np.zeros(1)
 
     def arrays(self) -> dict[str, Numbers]:
         """What was learnt, as it stands in a state."""
         steps = {"stays": self._stays, "leaves": self._leaves, "jumps": self._jumps}
-        return {**steps, "raw": self._raw, "shape": self._shape, "seen": self._seen, "crowd": self._crowd}
+        rows = {"due": self._due, "given": self._given}
+        return {**steps, **rows, "raw": self._raw, "shape": self._shape, "seen": self._seen, "crowd": self._crowd}
 
     @property
     def twice(self) -> bool:
@@ -92,14 +97,15 @@ class Model:
         return self._scales.fine > 0 and bool(self._crowd[0] > 0.5)
 
     def bins(self) -> Bins:
-        """The bins of the next window: at quantiles of the long run, shifted a little from window to window."""
-        from sfumato.stream.adaptive_cells_kernel import cut_bins, long_run
+        """The bins of the next window: by the long run or its root, shifted a little from window to window."""
+        from sfumato.stream.adaptive_cells_kernel import cut_bins, long_run, rooted
 
         turn = int(self._seen[0])
         most = max(2, self._most // COARSE) if self.twice else self._most
         count = min(most, FIRST * (turn + 1), CELLS)
         run = long_run(self._raw)
-        return Bins(*cut_bins(run, EVEN, count, turn * GOLDEN % 1 if turn else 1.0), run)
+        followed = run if self.twice else rooted(run, REACH)
+        return Bins(*cut_bins(followed, EVEN, count, turn * GOLDEN % 1 if turn else 1.0), run)
 
     def count(self, values: Numbers, bins: Bins) -> Integers:
         """The exact counts of a window's records in its bins: secret until noise falls on them."""
@@ -136,10 +142,10 @@ class Model:
     def rows(self, reading: Reading) -> Numbers:
         """The rows of a window in rank order; what it says is learnt for the windows to come."""
         from sfumato.stream.adaptive_cells_kernel import remember
-        from sfumato.stream.adaptive_rows_kernel import quantile_rows, replace_tails
+        from sfumato.stream.adaptive_rows_kernel import replace_tails
 
         noisy, bins, size, means, variances, cells = reading
-        rows = quantile_rows(cells, size)
+        rows = self._followed(reading)
         if size > 2 * TAIL:
             replace_tails(rows, means, variances, bins.edges.astype(np.float64), TAIL)
         weight = min(1.0, size / self._window)
@@ -149,6 +155,21 @@ class Model:
         self._crowd += max(1 / (self._seen[0] + 1), 0.1) * (crowd - self._crowd)
         self._seen += 1
         return np.clip(self._low + self._width * rows, self._low, self._high)
+
+    def _followed(self, reading: Reading) -> Numbers:
+        """Return a window's quantiles, in cells, bent so that all rows so far follow all that was counted so far."""
+        from sfumato.stream.adaptive_cells_kernel import spread_counts
+        from sfumato.stream.adaptive_follow_kernel import followed, hand_out
+        from sfumato.stream.adaptive_rows_kernel import quantile_rows
+
+        if self.twice:
+            self._due += reading.cells
+        else:
+            counted = reading.noisy + (reading.size - reading.noisy.sum()) / len(reading.noisy)
+            self._due += spread_counts(counted, reading.bins.edges, self._shape)
+        rows = quantile_rows(followed(reading.cells, self._due, self._given, self._calm), reading.size)
+        hand_out(rows, self._given)
+        return rows
 
     def _posterior(self, noisy: Integers, expected: Numbers) -> tuple[Numbers, Numbers]:
         """Return mean and variance of every bin's count, and learn how alike neighbouring bins are."""
