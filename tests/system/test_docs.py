@@ -21,13 +21,8 @@ from sfumato.hierarchy_file import read_hierarchy
 ROOT = Path(__file__).parents[2]
 GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
-CODE = (
-    *PAGES,
-    "docs/algorithms/anatomy.md",
-    "docs/algorithms/local-frequencies.md",
-    "docs/algorithms/local-means.md",
-    "docs/algorithms/rappor.md",
-)
+ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
+CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
 LAST = {
     "docs/guides/series.md": "summer-m.csv.card.json",
     "docs/guides/queries.md": "cost.csv.card.json",
