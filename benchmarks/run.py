@@ -32,7 +32,9 @@ Times are the best of five after a warm-up, or of one run where it takes many se
 cuts, recoding, the check of the output and the secure shuffle.
 
 Data: Mondrian, Datafly and CSV rows have integer columns age 16-94, sex 1-2, education 1-17, birthplace 1-57, uniform
-and independent, k = 10; microaggregation has Gaussian columns; Adult is read from `SFUMATO_DATA`.
+and independent, k = 10; microaggregation has Gaussian columns; Adult and the SMART 9 readings are read from
+`SFUMATO_DATA`. A question's time includes ledger, rows, noise and the stored answer, without the beat on which answers
+leave; streams include their noise.
 
 """
 
