@@ -126,7 +126,9 @@ def stream_door(out: Path) -> Chapter:
         print(
             f"stream: {len(values)} values by {publisher.name}; {alike:.0%} of the histogram in common with the truth"
         )
-    pl.DataFrame({"age": releases["Adaptive histogram"].values}).write_csv(out / "ages-stream.csv")
+    proven = releases["Adaptive histogram"]
+    rows = sf.Table.from_frame(pl.DataFrame({"age": proven.values}))
+    sf.Release(rows, proven.card).save(out / "ages-stream.csv")
     return stream_chapter("age", ages, releases, heading="Ages, published as a stream")
 
 
