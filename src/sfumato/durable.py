@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from sfumato.errors import InputError
+
 
 def write_durably(path: Path, content: bytes) -> None:
     """Write a file so that after a crash it is either as before or complete; only its owner may read it.
@@ -30,3 +32,18 @@ def write_durably(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def hold(lock: int, name: str) -> None:
+    """Lock an open file for this process alone, or say that another has it; it is free again when the file is closed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     hold(file.fileno(), "history 'series'")
+    """
+    import fcntl  # only where something is recorded; not every system has it
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"{name} is in use by another process; wait until it is done") from None

@@ -40,12 +40,17 @@ def test_safepub_writes_rows_that_check_confirms(folder: Path) -> None:
     card = json.loads((folder / "out.csv.card.json").read_text())
     assert card["guarantee"]["parameters"]["k"] == 5
     assert card["guarantee"]["parameters"]["delta"] <= 1e-6
+    assert card["audits"]
+    assert {audit["verdict"] for audit in card["audits"]} == {"NOT_REFUTED"}
 
 
 def test_private_mondrian_writes_boxes_without_a_model(folder: Path) -> None:
     assert run([*INPUT, "-o", "out.csv", "--algorithm", "private-mondrian", "--epsilon", "0.5", "--depth", "4"]) == 0
     assert abs(pl.read_csv(folder / "out.csv").height - 2000) < 300
-    assert json.loads((folder / "out.csv.card.json").read_text())["guarantee"]["parameters"] == {"epsilon": 0.5}
+    card = json.loads((folder / "out.csv.card.json").read_text())
+    assert card["guarantee"]["parameters"] == {"epsilon": 0.5}
+    assert [audit["verdict"] for audit in card["audits"]] == ["NOT_REFUTED"]
+    assert "made-up rows" in card["audits"][0]["evidence"]["reason"]
 
 
 def test_a_ledger_is_charged_once_for_the_same_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from sfumato.schema import Schema
     from sfumato.table import Table
     from sfumato.tabular import Anonymizer, PrivateMondrian, SafePub
+
+CARD_TRIALS = 200  # runs of an algorithm on made-up rows, for the card: a few seconds
 
 
 def anonymize(
@@ -63,7 +66,7 @@ def anonymize(
         )
     if ledger is not None and not algorithm.private:
         raise ParameterError(f"--ledger pays for differential privacy, which {algorithm.algorithm} does not promise")
-    with Staging() as staging, steps(4 if report else 3) as step:
+    with Staging() as staging, steps(4 if report or algorithm.private else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
         from sfumato.io import read
@@ -74,6 +77,9 @@ def anonymize(
             _explain(chosen, original, schema, asked)
         with listening(step.share), Interrupts() as interrupts:
             release = _released(chosen, original, schema, asked, None if ledger is None else (ledger, table))
+        if algorithm.private:
+            step("auditing")
+            release = _audited(release)
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
@@ -100,6 +106,16 @@ def _released(
     if isinstance(chosen, PrivateMondrian | SafePub) and payment is not None:
         return chosen.anonymize(table, schema, models, charge=Charge(*payment))
     return chosen.anonymize(table, schema, models)
+
+
+def _audited(release: Release) -> Release:
+    """Return the release with what attacks on its promise found, run on made-up rows from the card alone."""
+    import msgspec
+
+    from sfumato.audit.release_tables_private import private_findings
+
+    findings = private_findings(release.card, CARD_TRIALS, None)
+    return replace(release, card=msgspec.structs.replace(release.card, audits=findings))
 
 
 def _explain(

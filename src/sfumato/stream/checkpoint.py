@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from sfumato.durable import write_durably
+from sfumato.durable import hold, write_durably
 from sfumato.errors import InputError
 from sfumato.stream.outlet import START, Place
 
@@ -97,7 +97,7 @@ class Store:
         except OSError as error:
             raise InputError(f"checkpoint '{path}' cannot be opened: {error.strerror}") from error
         try:
-            _hold(lock, path)
+            hold(lock, f"checkpoint '{path}'")
             yield cls(path)
         finally:
             os.close(lock)
@@ -121,15 +121,6 @@ class Store:
     def remove(self) -> None:
         """Forget the stream, of which nothing has left."""
         (self.folder / FILE).unlink(missing_ok=True)
-
-
-def _hold(lock: int, path: Path) -> None:
-    import fcntl  # only where streams are kept; not every system has it
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"checkpoint '{path}' is in use by another process; give each stream its own") from None
 
 
 def _refuse_strange(path: Path) -> None:

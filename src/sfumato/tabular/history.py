@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from sfumato.durable import write_durably
+from sfumato.durable import hold, write_durably
 from sfumato.errors import InputError, SchemaError
 from sfumato.release import Release
 
@@ -74,7 +74,7 @@ class History:
         except OSError as error:
             raise InputError(f"history '{path}' cannot be opened: {error.strerror}") from error
         try:
-            _hold(lock, path)
+            hold(lock, f"history '{path}'")
             yield cls(path, _read_index(path))
         finally:
             os.close(lock)
@@ -152,15 +152,6 @@ class History:
         if _hash(content) != entry.files.get(name):
             raise InputError(f"history '{self.folder}': '{name}' is not what was recorded; restore it from a backup")
         return content
-
-
-def _hold(lock: int, path: Path) -> None:
-    import fcntl  # only where releases are recorded; not every system has it
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"history '{path}' is in use by another process; wait until it is done") from None
 
 
 def _refuse_strange(path: Path) -> None:
