@@ -17,6 +17,7 @@ from sfumato.cli.audit_local import local
 from sfumato.cli.audit_release import release
 from sfumato.cli.audit_stream import stream as attacked_stream
 from sfumato.cli.check import check
+from sfumato.cli.experiment import experiment
 from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
 from sfumato.cli.propose import schema, suggest
@@ -64,6 +65,7 @@ devices.command(perturb)
 devices.command(estimate)
 devices.command(mean)
 app.command(devices)
+app.command(experiment)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,0 +1,137 @@
+"""The page of an experiment: the source's numbers, ours done the same way, and our best, side by side.
+
+Markdown for the documentation, and one HTML file with figures that can be asked, for anybody with a browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sfumato.experiments.declared import Comparison, Experiment, Rows
+from sfumato.experiments.figure import Figure
+from sfumato.experiments.interactive import drawing, script
+from sfumato.report.markup import Markup, element, joined
+
+HEADINGS = ("where", "what", "source", "ours, its way", "our best", "difference")
+STYLE = """
+:root { color-scheme: light; --ink: #1d2026; --soft: #5b6270; --line: #dfe2e8 }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: #fff; max-width: 76rem; margin: 2rem auto;
+  padding: 0 1rem }
+table { border-collapse: collapse; display: block; overflow-x: auto }
+th, td { border-bottom: 1px solid var(--line); padding: .35rem .7rem; text-align: left; vertical-align: top }
+td:nth-child(3), td:nth-child(4), td:nth-child(5) { text-align: right; white-space: nowrap }
+figure { margin: 2.5rem 0; overflow-x: auto } figcaption, .soft { color: var(--soft) }
+.standin { border-left: 4px solid #d55e00; padding: .5rem 1rem; background: #fff4ec }
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says: the experiment, its rows, and which data were stand-ins.
+
+    >>> toy = Experiment("toy", "A toy", "nobody 2019", "Nothing.", (), compare=lambda rows: [], draw=lambda rows: [])
+    >>> Page(toy, {}, (), (), stand_ins=("x.csv",), quick=True).title
+    'A toy (quick run, on made-up stand-ins)'
+    """
+
+    experiment: Experiment
+    rows: Rows
+    comparisons: Sequence[Comparison]
+    figures: Sequence[Figure]
+    stand_ins: Sequence[str] = ()
+    quick: bool = False
+
+    @property
+    def title(self) -> str:
+        """The title; it says when the run was quick and when data were made up."""
+        remarks = ["quick run"] * self.quick + ["on made-up stand-ins"] * bool(self.stand_ins)
+        return f"{self.experiment.title} ({', '.join(remarks)})" if remarks else self.experiment.title
+
+    @property
+    def command(self) -> str:
+        """The command that makes this page."""
+        data = "" if self.stand_ins and len(self.stand_ins) == len(self.experiment.files) else " --data DIR"
+        return f"sfumato experiment {self.experiment.name}{data}{' --quick' if self.quick else ''}"
+
+    def markdown(self) -> str:
+        """Return the page for the documentation; pictures and rows lie in a folder of the experiment's name."""
+        name = self.experiment.name
+        lines = [f"# {self.title}", "", f"Source: {self.experiment.source}.", "", f"Written by `{self.command}`.", ""]
+        lines += [f"**Made up**: {', '.join(self.stand_ins)}; the numbers below are not the source's.", ""] * bool(
+            self.stand_ins
+        )
+        lines += [
+            self.experiment.about.strip(),
+            "",
+            "## Side by side",
+            "",
+            _line(HEADINGS),
+            "|" + "---|" * len(HEADINGS),
+        ]
+        lines += [_line(_cells(comparison)) for comparison in self.comparisons]
+        lines += ["", "## Figures", ""]
+        for figure in self.figures:
+            lines += [f"![{figure.title}]({name}/{figure.name}.png)", "", f"{_shows(figure)}{figure.caption}", ""]
+        lines += [
+            "## Rows",
+            "",
+            "Every row carries its parameters and its seed.",
+            "",
+            "| file | rows | columns |",
+            "|---|---|---|",
+        ]
+        lines += [
+            f"| [{part}.csv]({name}/{part}.csv) | {f.height:,} | {', '.join(f.columns)} |"
+            for part, f in self.rows.items()
+        ]
+        return "\n".join(lines) + "\n"
+
+    def html(self) -> str:
+        """Return the same as one HTML file with figures to zoom and ask, which loads nothing."""
+        about = [element("p", part) for part in self.experiment.about.strip().split("\n\n")]
+        if self.stand_ins:
+            about.insert(
+                0, element("p", f"Made up: {', '.join(self.stand_ins)}. Not the source's numbers.", class_="standin")
+            )
+        figures = [_figure(figure) for figure in self.figures]
+        head = joined([
+            Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
+            element("title", self.title), element("style", Markup(STYLE)), element("script", Markup(script())),
+        ])  # fmt: skip
+        source = element("p", f"Source: {self.experiment.source}. Written by: {self.command}", class_="soft")
+        body = [element("h1", self.title), source, *about, element("h2", "Side by side"), self._table(), *figures]
+        page = joined([element("head", head), element("body", joined(body))])
+        return f"<!doctype html>\n{element('html', page, lang='en')}\n"
+
+    def _table(self) -> Markup:
+        heads = element("tr", joined(element("th", name) for name in HEADINGS))
+        rows = [element("tr", joined(element("td", cell) for cell in _cells(entry))) for entry in self.comparisons]
+        return element("table", joined([heads, *rows]))
+
+
+def _figure(figure: Figure) -> Markup:
+    told = element("figcaption", _shows(figure) + figure.caption)
+    return element("figure", element("h3", figure.title), Markup(drawing(figure)), told)
+
+
+def _shows(figure: Figure) -> str:
+    return f"{figure.shows[0].upper()}{figure.shows[1:]}. " if figure.shows else ""
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _cells(entry: Comparison) -> tuple[str, ...]:
+    verdict = {None: "", True: f"within {100 * (entry.within or 0):g} %. ", False: f"**off by {_off(entry)}**. "}
+    note = (verdict[entry.same] + entry.note).strip()
+    return (entry.where, entry.what, *map(_number, (entry.paper, entry.ours, entry.best)), note)
+
+
+def _off(entry: Comparison) -> str:
+    return f"{100 * ((entry.ours or 0) / (entry.paper or 1) - 1):+.3g} %"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e7 else f"{value:.4g}"

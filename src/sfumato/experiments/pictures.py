@@ -1,0 +1,155 @@
+"""Declared figures as PNG files (drawn by matplotlib; Hunter 2007)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import MissingExtraError
+from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, SOFT, LINE = "#1d2026", "#5b6270", "#dfe2e8"
+MARKERS, DASHES = "osD^vP*X", ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-", "--")
+ACROSS, HIGH, WIDE = 3, 3.5, 4.3  # panels in a row, inches of a panel
+STYLE: dict[Any, Any] = {  # matplotlib types the keys one by one
+    "font.size": 10,
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": SOFT,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+}
+
+
+def picture(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG, its panels in rows of three.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "loss.png"
+    >>> picture(Figure("loss", "Loss", "", "", [Panel("", "k", "loss", [Curve("MDAV", [3, 5], [5.7, 9.1])])]), file)
+    >>> file.read_bytes()[1:4]
+    b'PNG'
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure as Canvas
+    except ImportError as error:
+        raise MissingExtraError("figures need matplotlib; pip install 'sfumato[experiments]'") from error
+    across = min(ACROSS, len(figure.panels))
+    down = -(-len(figure.panels) // across)
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        canvas = Canvas(figsize=(max(6.5, WIDE * across), _height(figure.panels) * down + 0.7), layout="constrained")
+        places = canvas.subplots(down, across, squeeze=False).flat
+        for axes, panel in zip(places, figure.panels, strict=False):
+            _panel(axes, panel, figure.names())
+        for axes in list(places)[len(figure.panels) :]:
+            axes.set_visible(False)
+        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+        shown = _handles(list(canvas.axes))
+        if len(shown) > 1:
+            canvas.legend(
+                shown.values(), shown.keys(), loc="outside lower center", ncols=min(4, len(shown)), frameon=False
+            )
+        canvas.savefig(path, format="png", dpi=110, metadata={"Software": None})
+
+
+def _height(panels: Sequence[Panel]) -> float:
+    """Return the inches of a row of panels: as many as the longest list of labels needs."""
+    lines = [len(mark.labels) for panel in panels for mark in panel.marks if isinstance(mark, Ranked)]
+    cells = [len(mark.rows) for panel in panels for mark in panel.marks if isinstance(mark, Heat)]
+    return max([HIGH, *(0.28 * count + 1 for count in lines), *(0.2 * count + 1 for count in cells)])
+
+
+def _handles(all_axes: Sequence[Axes]) -> dict[str, Any]:
+    """Return one handle for each name that any panel shows."""
+    pairs = [axes.get_legend_handles_labels() for axes in all_axes]
+    return {name: handle for handles, names in reversed(pairs) for handle, name in zip(handles, names, strict=True)}
+
+
+def _panel(axes: Axes, panel: Panel, names: list[str]) -> None:
+    axes.set_title(panel.title)
+    axes.set_xlabel(panel.x)
+    axes.set_ylabel(panel.y)
+    axes.grid(axis="both" if panel.log_x and panel.log_y else "y")
+    for mark in panel.marks:
+        _draw(mark, axes, names)
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+
+
+def _draw(mark: Mark, axes: Axes, names: list[str]) -> None:
+    """Draw a mark by its kind; a name's place in `names` is its colour."""
+    match mark:
+        case Curve():
+            _curve(mark, axes, names.index(mark.name) % len(COLOURS))
+        case Bars():
+            _bars(mark, axes, names.index(mark.name) % len(COLOURS), 0.8 / len(names))
+        case Ranked():
+            _ranked(mark, axes, names.index(mark.name) % len(COLOURS))
+        case Heat():
+            _heat(mark, axes)
+        case Level():
+            _level(mark, axes)
+
+
+def _curve(mark: Curve, axes: Axes, place: int) -> None:
+    many = len(mark.x) > 60
+    axes.plot(
+        mark.x,
+        mark.y,
+        color=COLOURS[place],
+        marker="" if many and mark.joined else MARKERS[place],
+        markersize=3 if many else 4.5,
+        linestyle=DASHES[place] if mark.joined else "none",
+        linewidth=1.5,
+        label=mark.name,
+    )
+    if mark.low is not None and mark.high is not None:
+        axes.fill_between(mark.x, mark.low, mark.high, color=COLOURS[place], alpha=0.18, linewidth=0)
+
+
+def _bars(mark: Bars, axes: Axes, place: int, wide: float) -> None:
+    at = [spot - 0.4 + wide * (place + 0.5) for spot in range(len(mark.labels))]
+    hatch = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")[place]
+    axes.bar(at, mark.values, wide, color=COLOURS[place], hatch=hatch, edgecolor="white", label=mark.name)
+    step = max(1, len(mark.labels) // 10)
+    axes.set_xticks(range(0, len(mark.labels), step), list(mark.labels)[::step])
+
+
+def _ranked(mark: Ranked, axes: Axes, place: int) -> None:
+    lines = range(len(mark.labels))
+    if mark.low is not None and mark.high is not None:
+        axes.hlines(lines, mark.low, mark.high, color=COLOURS[place], linewidth=2)
+    axes.plot(mark.values, lines, MARKERS[place], color=COLOURS[place], label=mark.name)
+    axes.set_yticks(lines, mark.labels)
+    axes.set_ylim(len(mark.labels) - 0.5, -0.5)
+    axes.grid(axis="x")
+
+
+def _heat(mark: Heat, axes: Axes) -> None:
+    shades = axes.imshow(mark.values, cmap="YlGnBu", vmin=0, vmax=mark.most, aspect="auto")
+    axes.set_yticks(range(len(mark.rows)), mark.rows, fontsize=7)
+    step = max(1, len(mark.columns) // 12)
+    axes.set_xticks(range(0, len(mark.columns), step), list(mark.columns)[::step])
+    axes.grid(visible=False)
+    axes.figure.colorbar(shades, ax=axes, label=mark.name, shrink=0.9)
+
+
+def _level(mark: Level, axes: Axes) -> None:
+    line = axes.axhline if mark.axis == "y" else axes.axvline
+    line(mark.at, color=SOFT, linewidth=1.2, linestyle=(0, (4, 2)), label=mark.name)

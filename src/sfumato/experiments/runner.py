@@ -1,0 +1,139 @@
+"""Carrying out declared cases on all cores, each case's rows kept on the disk, so that a killed run can go on.
+
+A case is known by its parameters, the content of the data and the code that computes it: kept rows of other code or
+other data are never taken for this run's (the idea of content addressing in build systems: Mokhov et al. 2018).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import connection, get_context, parent_process
+from pathlib import Path
+
+import polars as pl
+
+import sfumato
+from sfumato.durable import write_durably
+from sfumato.experiments.data import Data
+from sfumato.experiments.declared import Case, Experiment, Part, Row, Rows
+from sfumato.progress import tell
+
+NOT_COMPUTING = {"cli", "report", "checks", "engines", "experiments"}  # changes there leave a case's rows as they are
+PRESENTING = {"__init__.py", "figures.py", "comparison.py"}
+ONE_THREAD = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of an experiment: its data, the folder that keeps cases, and whether it is the quick one.
+
+    >>> import tempfile
+    >>> toy = Experiment("toy", "", "", "", (), compare=lambda rows: [], draw=lambda rows: [])
+    >>> carry_out(Run(toy, Data(None), Path(tempfile.mkdtemp()), quick=True))
+    {}
+    """
+
+    experiment: Experiment
+    data: Data
+    kept: Path
+    quick: bool
+
+    def cases(self) -> list[tuple[Part, Case, Path]]:
+        """Return every declared case with the file that keeps its rows."""
+        content = self.data.fingerprint(self.experiment.files)
+        return [
+            (part, case, self.kept / part.name / f"{_name(part, case, content)}.json")
+            for part in self.experiment.parts
+            for case in part.cases(quick=self.quick)
+        ]
+
+
+def carry_out(run: Run, workers: int | None = None) -> Rows:
+    """Return the rows of every part, in the declared order, computing the cases whose rows are not kept yet."""
+    cases = run.cases()
+    waiting = [entry for entry in cases if not entry[2].exists()]
+    _compute(run, waiting, len(cases), workers or os.cpu_count() or 1)
+    found: dict[str, list[Row]] = {part.name: [] for part in run.experiment.parts}
+    for part, case, path in cases:
+        found[part.name] += [{**case, **row} for row in json.loads(path.read_text(encoding="utf-8"))]
+    return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in found.items()}
+
+
+def _compute(run: Run, waiting: Sequence[tuple[Part, Case, Path]], total: int, workers: int) -> None:
+    done = total - len(waiting)
+    if not waiting:
+        return
+    with _one_thread_each(), ProcessPoolExecutor(workers, get_context("spawn"), initializer=_end_with_parent) as pool:
+        futures: dict[Future[None], str] = {
+            pool.submit(_keep, part.run, run.data, dict(case), path): part.name for part, case, path in waiting
+        }
+        tell(done / total, f"{run.experiment.name}: {done} of {total} cases")
+        try:
+            for future in as_completed(futures):
+                future.result()
+                done += 1
+                tell(done / total, f"{run.experiment.name}: {done} of {total} cases, {futures[future]}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _keep(compute: Callable[..., Iterable[Row]], data: Data, case: dict[str, object], path: Path) -> None:
+    rows = [dict(row) for row in compute(data, **case)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, json.dumps(rows).encode())
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let every process that starts inside the block use one thread: as many processes run as there are cores."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """Make this process end when the one that started it is gone, however that went."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+def _name(part: Part, case: Case, content: str) -> str:
+    declared = json.dumps([part.name, sorted(case.items()), content, _code(), _module(part)])
+    return hashlib.sha256(declared.encode()).hexdigest()[:24]
+
+
+def _module(part: Part) -> str:
+    """Return a hash of the modules beside the one that computes a part, without those that only present its rows."""
+    file = inspect.getsourcefile(part.run)
+    beside = [] if file is None else sorted(Path(file).parent.glob("*.py"))
+    computing = [path for path in beside if path.name not in PRESENTING]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in computing)).hexdigest()
+
+
+@cache
+def _code() -> str:
+    """Return a hash of the library's modules that experiments call."""
+    home = Path(sfumato.__file__).parent
+    digest = hashlib.sha256(sfumato.__version__.encode())
+    for file in sorted(home.rglob("*.py")):
+        if file.relative_to(home).parts[0] not in NOT_COMPUTING:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
