@@ -1,59 +1,30 @@
-"""The bicycle experiments on made-up rides: every file is written, once, and the numbers are what they say."""
+"""The bicycle experiments on made-up rides: the numbers are what they say."""
 
 from __future__ import annotations
 
-import gzip
-from pathlib import Path
-
 import numpy as np
-import polars as pl
 import pytest
 
-from sfumato.errors import InputError
-from sfumato.experiments.bike_answers import ANSWERS, PLAIN, VIEWS
-from sfumato.experiments.bike_data import Rides, districts, read_rides
-from sfumato.experiments.bikes import FILES, Grid, adjusted_error, main, run, summary
+from sfumato.experiments.bikes.answers import ANSWERS, PLAIN, VIEWS
+from sfumato.experiments.bikes.errors import absolute_error, adjusted_error
+from sfumato.experiments.bikes.rides import Rides, districts, rides_of
+from sfumato.experiments.data import Data
 from sfumato.random import SeededSource
 
-HEADER = "tripduration,starttime,start station id,start station latitude,start station longitude,gender\n"
-SMALL = Grid((2.251,), tuple(ANSWERS), (1,))
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two made-up files in the form of the trip data."""
-    draw = np.random.default_rng(3)
-    for file in FILES.values():
-        rows = [
-            f"60,2015-09-21 {draw.integers(24):02d}:53,{3000 + station},{40 + station},-7{station},{draw.integers(3)}\n"
-            for station in draw.integers(0, 30, 1500)
-        ]
-        (tmp_path / file).write_bytes(gzip.compress((HEADER + "".join(rows)).encode()))
-    return tmp_path
-
-
-def test_all_files_are_written_and_none_is_replaced(folder: Path) -> None:
-    errors = run(folder, folder / "out", SMALL)
-    names = {f"bikes-{number}.{kind}" for number in (1, 2, 3) for kind in ("csv", "png")} | {"bikes-1.md"}
-    assert {path.name for path in (folder / "out").iterdir()} == names
-    assert pl.read_csv(folder / "out" / "bikes-1.csv").height == errors.height == 3 * len(ANSWERS)
-    assert (folder / "out" / "bikes-1.md").read_text() == summary(errors)
-    with pytest.raises(InputError, match="exists"):
-        run(folder, folder / "out", SMALL)
-
-
-def test_rides_are_read_as_they_are(folder: Path) -> None:
-    rides = read_rides(folder / FILES["New York"], "made up")
-    assert rides.number == 1500
-    assert len(rides.stations) == 30
-    assert rides.everybody().sum() == 1500
-    assert rides.women().sum() == rides.woman.sum() > 300
+def test_rides_are_read_as_they_are() -> None:
+    rides = rides_of(Data(None), "New York")
+    assert rides.number == 20_000
+    assert len(rides.stations) == rides.station.max() + 1
+    assert rides.everybody().sum() == 20_000
+    assert rides.women().sum() == rides.woman.sum() > 3000
     assert rides.first(100).everybody().sum() == 100
+    assert rides.first(100).stations == rides.stations
     assert len(set(districts(rides.places))) == 16
 
 
-def test_the_answers_have_the_shape_of_the_question(folder: Path) -> None:
-    rides = read_rides(folder / FILES["New York"], "made up")
+def test_the_answers_have_the_shape_of_the_question() -> None:
+    rides = rides_of(Data(None), "New York").first(1500)
     for name, answer in ANSWERS.items():
         found = answer(rides, 2.251, SeededSource(1))
         assert found.shape == rides.women().shape
@@ -73,14 +44,11 @@ def test_the_adjusted_error_is_the_sources() -> None:
     assert adjusted_error(np.array([100.0, 3.0]), np.array([100.0, 0.0])).tolist() == [0.0, 200.0]
 
 
-def test_the_script_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "give the folder" in capsys.readouterr().err
-    assert main([str(tmp_path), str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert "does not exist; it is the Citi Bike trip data of New York" in said
-    assert said.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+def test_the_error_of_all_zeros_is_the_mean_count() -> None:
+    (row,) = absolute_error(Data(None), "New York", 2.251, "all zeros", 1)
+    true = rides_of(Data(None), "New York").women()
+    assert row["mae"] == pytest.approx(true.mean())
+    assert row["mae_nonempty"] == pytest.approx(true[true > 0].mean())
 
 
 def test_a_toy_is_counted_by_hand() -> None:

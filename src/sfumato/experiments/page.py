@@ -5,6 +5,7 @@ Markdown for the documentation, and one HTML file with figures that can be asked
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ class Page:
     @property
     def command(self) -> str:
         """The command that makes this page."""
-        data = "" if self.stand_ins and len(self.stand_ins) == len(self.experiment.files) else " --data DIR"
+        data = " --data DIR" if len(self.stand_ins) < len(self.experiment.files) else ""
         return f"sfumato experiment {self.experiment.name}{data}{' --quick' if self.quick else ''}"
 
     def markdown(self) -> str:
@@ -89,7 +90,7 @@ class Page:
 
     def html(self) -> str:
         """Return the same as one HTML file with figures to zoom and ask, which loads nothing."""
-        about = [element("p", part) for part in self.experiment.about.strip().split("\n\n")]
+        about = [element("p", _inline(part)) for part in self.experiment.about.strip().split("\n\n")]
         if self.stand_ins:
             about.insert(
                 0, element("p", f"Made up: {', '.join(self.stand_ins)}. Not the source's numbers.", class_="standin")
@@ -106,12 +107,14 @@ class Page:
 
     def _table(self) -> Markup:
         heads = element("tr", joined(element("th", name) for name in HEADINGS))
-        rows = [element("tr", joined(element("td", cell) for cell in _cells(entry))) for entry in self.comparisons]
+        rows = [
+            element("tr", joined(element("td", _inline(cell)) for cell in _cells(entry))) for entry in self.comparisons
+        ]
         return element("table", joined([heads, *rows]))
 
 
 def _figure(figure: Figure) -> Markup:
-    told = element("figcaption", _shows(figure) + figure.caption)
+    told = element("figcaption", _inline(_shows(figure) + figure.caption))
     return element("figure", element("h3", figure.title), Markup(drawing(figure)), told)
 
 
@@ -124,14 +127,38 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cells(entry: Comparison) -> tuple[str, ...]:
-    verdict = {None: "", True: f"within {100 * (entry.within or 0):g} %. ", False: f"**off by {_off(entry)}**. "}
+    verdict = {
+        None: "",
+        True: f"within {100 * entry.within:g} %. " if entry.within else "the same. ",
+        False: f"**off by {_off(entry)}**. ",
+    }
     note = (verdict[entry.same] + entry.note).strip()
-    return (entry.where, entry.what, *map(_number, (entry.paper, entry.ours, entry.best)), note)
+    fine = entry.within is not None and entry.within < 1e-3
+    numbers = (_number(value, 6 if fine else 4) for value in (entry.paper, entry.ours, entry.best))
+    return (entry.where, entry.what, *numbers, note)
 
 
 def _off(entry: Comparison) -> str:
     return f"{100 * ((entry.ours or 0) / (entry.paper or 1) - 1):+.3g} %"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e7 else f"{value:.4g}"
+def _number(value: float | None, digits: int) -> str:
+    """Return a number with as many digits as a reader needs: more where the tolerance is fine."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.{digits}g}"
+
+
+def _inline(text: str) -> Markup:
+    """Return a line of Markdown for HTML: strong and code as such, and of a link its words, since the page stands alone.
+
+    >>> print(_inline("**not** `k` < [5](../five.md)"))
+    <strong>not</strong> <code>k</code> &lt; 5
+    """
+    worded = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
+    parts = re.split(r"\*\*([^*]+)\*\*|`([^`]+)`", worded)
+    plain, strong, code = parts[::3], parts[1::3], parts[2::3]
+    marked = [
+        element("strong", bold) if bold else element("code", word) for bold, word in zip(strong, code, strict=True)
+    ]
+    return joined(piece for pair in zip(plain, [*marked, Markup("")], strict=True) for piece in pair)

@@ -11,6 +11,7 @@ from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 INK, SOFT, LINE = "#1d2026", "#5b6270", "#dfe2e8"
 MARKERS, DASHES = "osD^vP*X", ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-", "--")
@@ -75,8 +76,11 @@ def _height(panels: Sequence[Panel]) -> float:
 
 def _handles(all_axes: Sequence[Axes]) -> dict[str, Any]:
     """Return one handle for each name that any panel shows."""
-    pairs = [axes.get_legend_handles_labels() for axes in all_axes]
-    return {name: handle for handles, names in reversed(pairs) for handle, name in zip(handles, names, strict=True)}
+    found: dict[str, Any] = {}
+    for axes in all_axes:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    return found
 
 
 def _panel(axes: Axes, panel: Panel, names: list[str]) -> None:
@@ -88,8 +92,36 @@ def _panel(axes: Axes, panel: Panel, names: list[str]) -> None:
         _draw(mark, axes, names)
     if panel.log_x:
         axes.set_xscale("log")
+        _decades(axes.xaxis)
     if panel.log_y:
         axes.set_yscale("log")
+        _decades(axes.yaxis)
+
+
+def _decades(axis: Axis) -> None:
+    """Label a logarithmic axis in plain text: its decades, and 2 and 5 where it has hardly more than one decade."""
+    from matplotlib.ticker import FuncFormatter
+
+    low, high = sorted(axis.get_view_interval())
+
+    def between(value: float, _: int) -> str:
+        return plain_power(value) if high < 15 * low and f"{value:.0e}"[0] in "25" else ""
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_power(value)))
+    axis.set_minor_formatter(FuncFormatter(between))
+
+
+def plain_power(value: float) -> str:
+    """Return a tick's value as a reader writes it.
+
+    >>> plain_power(0.1), plain_power(10_000.0), plain_power(1e8), plain_power(2e-5)
+    ('0.1', '10,000', '10⁸', '2·10⁻⁵')
+    """
+    if 1e-3 <= value < 1e6 or value <= 0:
+        return f"{value:,.10g}"
+    digit, _, power = f"{value:.0e}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
 
 
 def _draw(mark: Mark, axes: Axes, names: list[str]) -> None:

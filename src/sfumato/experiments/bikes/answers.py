@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sfumato.experiments.bike_data import HOURS, Rides
+from sfumato.experiments.bikes.rides import HOURS, Rides
 from sfumato.local.arrays import Codes, Reals
 from sfumato.local.base import LocalProtocol
 from sfumato.local.choosing import choose

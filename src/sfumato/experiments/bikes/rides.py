@@ -7,16 +7,20 @@ Universidade Estadual de Londrina) used them. Stations, their coordinates and th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.errors import InputError
+from sfumato.experiments.data import Data
 from sfumato.local.arrays import Codes, Mask, Reals
 from sfumato.local.crossing import Axis, Crossing
 
+FILES = {
+    "New York": "citibike_nyc_sample_2013_2014.csv.gz",
+    "Jersey City": "citibike_jersey_city_201509_201607.csv.gz",
+}
 HOURS = 24
 BANDS = 4  # districts are four bands of latitude, each cut into four by longitude, of equally many stations
 PERIODS = ("night",) * 6 + ("morning",) * 4 + ("midday",) * 6 + ("evening",) * 4 + ("late",) * 4
@@ -90,24 +94,24 @@ def districts(places: Reals) -> tuple[str, ...]:
     return tuple(labels.tolist())
 
 
-def read_rides(path: Path, name: str) -> Rides:
-    """Return the rides in a trip data file, which may be compressed.
+@lru_cache(maxsize=4)
+def rides_of(data: Data, name: str) -> Rides:
+    """Return the rides of a city by its name in `FILES`, and the first ones of it where the name says so.
 
-    >>> read_rides(Path("no-such-file.csv.gz"), "nowhere")
-    Traceback (most recent call last):
-    sfumato.errors.InputError: file 'no-such-file.csv.gz' does not exist; it is the Citi Bike trip data of nowhere
+    >>> rides_of(Data(None), "Jersey City, first 1,000 rides").number
+    1000
     """
-    if not path.exists():
-        raise InputError(f"file '{path}' does not exist; it is the Citi Bike trip data of {name}")
+    city, _, part = name.partition(", first ")
+    if part:
+        return rides_of(data, city).first(int(part.removesuffix(" rides").replace(",", "")))
     station, latitude, longitude = (f"start station {part}" for part in ("id", "latitude", "longitude"))
-    wanted = [station, latitude, longitude, "starttime", "gender"]
-    frame = pl.read_csv(path, columns=wanted, infer_schema=False)
-    known = frame.group_by(station).agg(pl.col(latitude, longitude).cast(pl.Float64).median()).sort(station)
+    frame = data.frame(FILES[city]).select(station, latitude, longitude, "starttime", "gender")
+    known = frame.group_by(station).agg(pl.col(latitude, longitude).median()).sort(pl.col(station).cast(pl.String))
     stations = known.get_column(station).to_list()
     code = {entry: number for number, entry in enumerate(stations)}
     return Rides(
         name=name,
-        stations=tuple(stations),
+        stations=tuple(map(str, stations)),
         places=known.select(latitude, longitude).to_numpy(),
         station=frame.get_column(station).replace_strict(code, return_dtype=pl.Int64).to_numpy(),
         hour=frame.get_column("starttime").str.slice(11, 2).cast(pl.Int64).to_numpy(),
