@@ -150,7 +150,7 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _inline(text: str) -> Markup:
-    """Return a line of Markdown for HTML: strong and code as such, and of a link its words, since the page stands alone.
+    """Return Markdown text for HTML: strong and code as such, and of a link its words, since the page stands alone.
 
     >>> print(_inline("**not** `k` < [5](../five.md)"))
     <strong>not</strong> <code>k</code> &lt; 5

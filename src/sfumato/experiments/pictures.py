@@ -52,10 +52,12 @@ def picture(figure: Figure, path: Path) -> None:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
-        canvas = Canvas(figsize=(max(6.5, WIDE * across), _height(figure.panels) * down + 0.7), layout="constrained")
+        canvas = Canvas(figsize=(max(6.5, WIDE * across) + 2.5 * any(map(_labels, figure.panels)), _height(figure.panels) * down + 0.7), layout="constrained")
         places = canvas.subplots(down, across, squeeze=False).flat
-        for axes, panel in zip(places, figure.panels, strict=False):
+        for place, (axes, panel) in enumerate(zip(places, figure.panels, strict=False)):
             _panel(axes, panel, figure.names())
+            if place % across and _labels(panel) and _labels(panel) == _labels(figure.panels[place - 1]):
+                axes.set_yticklabels([])
         for axes in list(places)[len(figure.panels) :]:
             axes.set_visible(False)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
@@ -65,6 +67,11 @@ def picture(figure: Figure, path: Path) -> None:
                 shown.values(), shown.keys(), loc="outside lower center", ncols=min(4, len(shown)), frameon=False
             )
         canvas.savefig(path, format="png", dpi=110, metadata={"Software": None})
+
+
+def _labels(panel: Panel) -> list[str]:
+    """Return the labels of a panel's lines of dots; beside a panel with the same ones they are not repeated."""
+    return [label for mark in panel.marks if isinstance(mark, Ranked) for label in mark.labels]
 
 
 def _height(panels: Sequence[Panel]) -> float:
