@@ -169,7 +169,7 @@ def test_a_page_says_what_is_made_up_and_what_is_off() -> None:
     text = Page(toy(n=[1], seed=[1]), rows, comparisons, [FIGURE], ["x.csv"], quick=True).markdown()
     assert "(quick run, on made-up stand-ins)" in text
     assert "**Made up**: x.csv" in text
-    assert "| a\\|b | 100 | 104 | 90 | within 5 %. ours is better |" in text
+    assert "| a\\|b | 100 | 104 | 90 | within 5 %; ours is better |" in text
     assert "**off by +20 %**" in text
     assert "[squares.csv](toy/squares.csv)" in text
 

@@ -104,6 +104,15 @@ class Panel:
     log_y: bool = False
 
 
+def labels(panel: Panel) -> list[str]:
+    """Return the labels of a panel's lines of dots; beside a panel with the same ones they are not repeated.
+
+    >>> labels(Panel("", "", "", [Ranked("error", ["rank", "adaptive"], [2.0, 1.0])]))
+    ['rank', 'adaptive']
+    """
+    return [label for mark in panel.marks if isinstance(mark, Ranked) for label in mark.labels]
+
+
 @dataclass(frozen=True)
 class Figure:
     """A picture with a file name, a title, what it shows of the source, and a sentence on what to see.

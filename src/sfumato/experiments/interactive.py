@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import MissingExtraError
-from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked
+from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked, labels
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Canvas
@@ -40,7 +40,7 @@ def drawing(figure: Figure) -> str:
 
     across = min(ACROSS, len(figure.panels))
     down = -(-len(figure.panels) // across)
-    canvas = make_subplots(down, across, subplot_titles=[panel.title for panel in figure.panels])
+    canvas = make_subplots(down, across, subplot_titles=[_lines(panel.title) for panel in figure.panels])
     shown: set[str] = set()
     for place, panel in enumerate(figure.panels):
         where = {"row": place // across + 1, "col": place % across + 1}
@@ -48,6 +48,8 @@ def drawing(figure: Figure) -> str:
             _add(mark, canvas, figure.names(), {**where, "fresh": mark.name not in shown})
             shown.add(mark.name)
         _label(canvas, panel, where)
+        if place % across and labels(panel) and labels(panel) == labels(figure.panels[place - 1]):
+            canvas.update_yaxes(showticklabels=False, **where)
     most = max(
         (len(mark.labels if isinstance(mark, Ranked) else mark.rows)
          for panel in figure.panels for mark in panel.marks if isinstance(mark, Ranked | Heat)), default=0,
@@ -59,6 +61,10 @@ def drawing(figure: Figure) -> str:
     return str(
         canvas.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False}, div_id=figure.name)
     )
+
+
+def _lines(title: str) -> str:
+    return title.replace("\n", "<br>")
 
 
 def _label(canvas: Canvas, panel: Panel, where: dict[str, int]) -> None:
@@ -132,8 +138,9 @@ def _heat(mark: Heat, canvas: Canvas, where: dict[str, Any]) -> None:
 
 
 def _level(mark: Level, canvas: Canvas, where: dict[str, Any]) -> None:
+    look = {"color": "#5b6270", "dash": "dash", "width": 1}
     line = canvas.add_hline if mark.axis == "y" else canvas.add_vline
-    line(
-        mark.at, line={"color": "#5b6270", "dash": "dash", "width": 1}, annotation_text=mark.name,
-        annotation_font_size=10, row=where["row"], col=where["col"],
-    )  # fmt: skip
+    line(mark.at, line=look, row=where["row"], col=where["col"])
+    nowhere = {"x": [None], "y": [None]}  # a line without points is only its name in the legend
+    name = f"{mark.name}: {mark.at:g}"
+    canvas.add_scatter(**nowhere, mode="lines", line=look, name=name, row=where["row"], col=where["col"])

@@ -129,10 +129,10 @@ def _line(cells: Sequence[str]) -> str:
 def _cells(entry: Comparison) -> tuple[str, ...]:
     verdict = {
         None: "",
-        True: f"within {100 * entry.within:g} %. " if entry.within else "the same. ",
-        False: f"**off by {_off(entry)}**. ",
+        True: f"within {100 * entry.within:g} %; " if entry.within else "the same; ",
+        False: f"**off by {_off(entry)}**; ",
     }
-    note = (verdict[entry.same] + entry.note).strip()
+    note = (verdict[entry.same] + entry.note).strip("; ")
     fine = entry.within is not None and entry.within < 1e-3
     numbers = (_number(value, 6 if fine else 4) for value in (entry.paper, entry.ours, entry.best))
     return (entry.where, entry.what, *numbers, note)
@@ -150,15 +150,18 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _inline(text: str) -> Markup:
-    """Return Markdown text for HTML: strong and code as such, and of a link its words, since the page stands alone.
+    """Return Markdown text for HTML: emphasis and code as such, and of a link its words, since the page stands alone.
 
-    >>> print(_inline("**not** `k` < [5](../five.md)"))
-    <strong>not</strong> <code>k</code> &lt; 5
+    >>> print(_inline("**not** *a* `k` < [5](../five.md)"))
+    <strong>not</strong> <em>a</em> <code>k</code> &lt; 5
     """
     worded = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
-    parts = re.split(r"\*\*([^*]+)\*\*|`([^`]+)`", worded)
-    plain, strong, code = parts[::3], parts[1::3], parts[2::3]
-    marked = [
-        element("strong", bold) if bold else element("code", word) for bold, word in zip(strong, code, strict=True)
-    ]
-    return joined(piece for pair in zip(plain, [*marked, Markup("")], strict=True) for piece in pair)
+    pieces = re.split(r"(\*\*[^*]+\*\*|\*[^*\s][^*]*\*|`[^`]+`)", worded)
+    return joined(_marked(piece) for piece in pieces)
+
+
+def _marked(piece: str) -> str:
+    for mark, tag in (("**", "strong"), ("*", "em"), ("`", "code")):
+        if piece.startswith(mark) and piece.endswith(mark) and len(piece) > 2 * len(mark):
+            return element(tag, piece[len(mark) : -len(mark)])
+    return piece

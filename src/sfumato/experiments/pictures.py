@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import MissingExtraError
-from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked
+from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked, labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,11 +52,17 @@ def picture(figure: Figure, path: Path) -> None:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
-        canvas = Canvas(figsize=(max(6.5, WIDE * across) + 2.5 * any(map(_labels, figure.panels)), _height(figure.panels) * down + 0.7), layout="constrained")
+        canvas = Canvas(
+            figsize=(
+                max(6.5, WIDE * across) + 2.5 * any(map(labels, figure.panels)),
+                _height(figure.panels) * down + 0.7,
+            ),
+            layout="constrained",
+        )
         places = canvas.subplots(down, across, squeeze=False).flat
         for place, (axes, panel) in enumerate(zip(places, figure.panels, strict=False)):
             _panel(axes, panel, figure.names())
-            if place % across and _labels(panel) and _labels(panel) == _labels(figure.panels[place - 1]):
+            if place % across and labels(panel) and labels(panel) == labels(figure.panels[place - 1]):
                 axes.set_yticklabels([])
         for axes in list(places)[len(figure.panels) :]:
             axes.set_visible(False)
@@ -67,11 +73,6 @@ def picture(figure: Figure, path: Path) -> None:
                 shown.values(), shown.keys(), loc="outside lower center", ncols=min(4, len(shown)), frameon=False
             )
         canvas.savefig(path, format="png", dpi=110, metadata={"Software": None})
-
-
-def _labels(panel: Panel) -> list[str]:
-    """Return the labels of a panel's lines of dots; beside a panel with the same ones they are not repeated."""
-    return [label for mark in panel.marks if isinstance(mark, Ranked) for label in mark.labels]
 
 
 def _height(panels: Sequence[Panel]) -> float:
