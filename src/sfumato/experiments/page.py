@@ -90,7 +90,7 @@ class Page:
 
     def html(self) -> str:
         """Return the same as one HTML file with figures to zoom and ask, which loads nothing."""
-        about = [element("p", _inline(part)) for part in self.experiment.about.strip().split("\n\n")]
+        about = [_block(part) for part in self.experiment.about.strip().split("\n\n")]
         if self.stand_ins:
             about.insert(
                 0, element("p", f"Made up: {', '.join(self.stand_ins)}. Not the source's numbers.", class_="standin")
@@ -147,6 +147,20 @@ def _number(value: float | None, digits: int) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.{digits}g}"
+
+
+def _block(text: str) -> Markup:
+    r"""Return a paragraph of Markdown, or a table of it, for HTML.
+
+    >>> print(_block("| there | here |\n|---|---|\n| figure 2 | `loss` |"))
+    <table><tr><th>there</th><th>here</th></tr><tr><td>figure 2</td><td><code>loss</code></td></tr></table>
+    """
+    if not text.startswith("|"):
+        return element("p", _inline(text))
+    head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
+    heads = element("tr", joined(element("th", _inline(cell)) for cell in head))
+    rows = [element("tr", joined(element("td", _inline(cell)) for cell in cells)) for cells in lines]
+    return element("table", joined([heads, *rows]))
 
 
 def _inline(text: str) -> Markup:

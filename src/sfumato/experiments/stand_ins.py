@@ -26,9 +26,9 @@ EIA = (
     "RESREVENUE", "RESSALES", "COMREVENUE", "COMSALES", "INDREVENUE", "INDSALES", "OTHREVENUE", "OTHRSALES",
     "TOTREVENUE", "TOTSALES",
 )  # fmt: skip
-IPUMS = {  # the coded columns, each with its largest code and the smallest
-    "stratum": (1, 9), "psu": (1, 90), "sex": (1, 2), "race": (1, 6), "hispanic": (0, 4), "marstat": (1, 6),
-    "ownershg": (0, 2), "yrsusa": (0, 5), "school": (0, 2), "educrec": (1, 9), "labforce": (0, 2), "classwk": (0, 29),
+IPUMS = {  # the coded columns, each with its smallest code and the largest
+    "stratum": (1, 9), "psu": (1, 90), "sex": (1, 2), "race": (1, 5), "hispanic": (0, 1), "marstat": (1, 5),
+    "ownershg": (0, 2), "yrsusa": (0, 5), "school": (1, 2), "educrec": (1, 9), "labforce": (0, 2), "classwk": (0, 29),
     "vetstat": (0, 2),
 }  # fmt: skip
 DRIVES, DAYS, RIDES, STATIONS = 20_000, 15, 20_000, 60
