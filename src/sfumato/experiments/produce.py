@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from sfumato.errors import InputError
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Experiment
 from sfumato.experiments.page import Page
@@ -37,13 +38,16 @@ def produce(experiment: Experiment, data: Data, out: Path, *, quick: bool = Fals
     ('A toy', ['toy', 'toy.html', 'toy.md'])
     """
     folder = out / experiment.name
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(f"'{out}' is not a folder; give -o a folder to write to") from error
     rows = carry_out(Run(experiment, data, folder / KEPT, quick))
     figures = experiment.draw(rows)
     stand_ins = data.stand_ins(experiment.files)
     page = Page(experiment, rows, experiment.compare(rows), figures, stand_ins, quick)
     for name, frame in rows.items():
-        frame.write_csv(folder / f"{name}.csv", float_precision=6)
+        frame.write_csv(folder / f"{name}.csv")
     for figure in figures:
         picture(figure, folder / f"{figure.name}.png")
     (out / f"{experiment.name}.md").write_text(page.markdown(), encoding="utf-8")
