@@ -107,6 +107,7 @@ def test_every_part_is_there(read: Reader) -> None:
     assert read.headings == [
         "Hospital visits",
         "What is promised",
+        "What attacks found",
         "What is not promised",
         "Rows and columns",
         "Class sizes",
@@ -296,8 +297,11 @@ def test_each_model_has_its_sentence(people: sf.Table, model: sf.models.Model, s
 def test_several_chapters_make_one_page() -> None:
     sections = [Section("Risks", element("p", "none"))]
     read = Reader(collect("Doors", [Chapter(name, element("p", name), sections) for name in ("Table", "Stream")]))
-    assert read.headings == ["Doors", "Table", "Risks", "Stream", "Risks"]
-    assert [value for _, name, value in read.attributes if name == "id"] == ["risks-1", "risks-2"]
+    assert read.headings == ["Doors", "At a glance", "Table", "Risks", "Stream", "Risks"]
+    anchors = [value for _, name, value in read.attributes if name == "id"]
+    assert anchors == [
+        *("report", "at-a-glance", "chapter-1-table", "section-1-1-risks", "chapter-2-stream", "section-2-1-risks"),
+    ]
 
 
 def test_many_categories_leave_the_rest_out_of_the_picture() -> None:

@@ -1,110 +1,135 @@
-"""Answers of the query door as pictures and as a chapter: values with their intervals, and the budget as a bar.
+"""The report's chapter on answers of the query door: values with intervals, their promise, attacks, and the budget.
 
-Intervals are drawn as lines and values as dots, so that the uncertainty is what the eye sees first (Cleveland 1994).
+An interval is of the noise alone; where the steward gives the truth, it stands beside the answer (Dwork & Roth 2014).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
 from sfumato.dp.answer import Answer, Column
 from sfumato.dp.compiled import short_words
 from sfumato.dp.ledger import Ledger
-from sfumato.report.charts import short_label
-from sfumato.report.markup import Markup, element, figure, folded, grid, joined
+from sfumato.finding import Finding
+from sfumato.report.answers_pictures import MOST_DOTS, answer_picture, budget_picture, dots
+from sfumato.report.markup import Markup, element, figure, grid, joined, tiles
+from sfumato.report.overview import Gist
 from sfumato.report.page import Chapter, Section
-from sfumato.report.svg import AFTER, BAR, INK, drawn, standalone
+from sfumato.report.promise import guarantee, limits, shown_card
+from sfumato.report.verdicts import found
 from sfumato.report.words import count
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-MOST_DOTS = 60
-MOST_NAMED = 24
+__all__ = ["answer_picture", "answers_chapter"]
+RAW = "The true answers beside the released ones are counted from the original rows."
+Truth = Mapping[str, Sequence[float]]
 
 
-def answer_picture(answer: Answer) -> str:
-    """Return an SVG file with the first aggregate's values and intervals.
+def answers_chapter(
+    heading: str,
+    answers: Sequence[Answer],
+    ledger: Ledger,
+    *,
+    truths: Sequence[Truth] = (),
+    findings: Sequence[Finding] = (),
+) -> Chapter:
+    """Return a chapter with what was asked and answered, and the ledger behind it.
 
-    >>> from sfumato.dp.answer import Stored
-    >>> from sfumato.dp.amount import Cost
-    >>> column = Column(name="n", mechanism="Laplace", values=[3, 9], low=[1, 7], high=[5, 11], scale=[1.0])
-    >>> stored = Stored(question="count(*) by sex", keys=["sex"], cells=[["F"], ["M"]], columns=[column], epsilon="1")
-    >>> answer_picture(Answer(stored, Cost("1"), Cost("0"))).startswith("<svg")
-    True
+    `truths` has for each answer the true values of its columns, by name, group by group; only the steward has them.
     """
-    return standalone(_dots(answer, answer.stored.columns[0]))
-
-
-def _dots(answer: Answer, column: Column) -> Markup:
-    names = [", ".join(str(cell) for cell in cells) or column.name for cells in answer.stored.cells]
-    shown = [place for place, value in enumerate(column.values) if isinstance(value, int | float)][:MOST_DOTS]
-    values: list[Any] = [column.values[place] for place in shown]
-    ends: list[tuple[Any, Any]] = [(column.low[place], column.high[place]) for place in shown]
-
-    def paint(axes: Axes) -> None:
-        for place, (low, high) in enumerate(ends):
-            if low is not None and high is not None:
-                axes.plot([place, place], [low, high], color=BAR, linewidth=2.5, solid_capstyle="round")
-        axes.plot(range(len(values)), values, "o", color=AFTER, markersize=4.5)
-        axes.axhline(0, color=INK, linewidth=0.8)
-        axes.grid(axis="y")
-        axes.set_ylabel(short_label(column.name))
-        every = max(1, -(-len(shown) // MOST_NAMED))
-        places = range(0, len(shown), every)
-        labels = [short_label(names[shown[place]]) for place in places]
-        turned = max((len(label) for label in labels), default=0) > 3
-        axes.set_xticks(places, labels, rotation=90 if turned else 0, fontsize=8.5)
-        axes.set_xlabel(", ".join(short_label(key) for key in answer.stored.keys))
-
-    label = f"Dots with 95 % intervals: {column.name} in {count(len(shown))} groups."
-    return drawn(f"answer {answer.stored.question} {column.name}", 230, label, paint)
-
-
-def answers_chapter(heading: str, answers: Sequence[Answer], ledger: Ledger) -> Chapter:
-    """Return a chapter with what was asked and answered, and the ledger behind it."""
     lead = (
         "An analyst asked questions; every answer has exact noise, and its price was debited before the noise was "
         "drawn. Lines are 95 % intervals of the noise."
     )
-    sections = [_answered(answer) for answer in answers]
-    return Chapter(heading, element("p", lead, class_="lead"), [*sections, _budget(ledger)])
-
-
-def _answered(answer: Answer) -> Section:
-    stored = answer.stored
-    parts: list[Markup] = []
-    if len(stored.cells) > 1:
-        pictures = [figure(column.name, _dots(answer, column), _numbers(answer, column)) for column in stored.columns]
-        parts.append(element("div", *pictures, class_="pictures"))
-    else:
-        rows = [
-            [column.name, _number(column.values[0]), f"{_number(column.low[0])} to {_number(column.high[0])}"]
-            for column in stored.columns
-        ]
-        parts.append(grid("Answer", ["Question", "Answer", "95 % interval"], rows))
-    price = f"Price: {answer.spent}. Protects one {stored.unit}, neighbours by {stored.neighbours}."
-    return Section(stored.question, joined([element("p", price), *parts]))
-
-
-def _numbers(answer: Answer, column: Column) -> Markup:
-    rows = [
-        [", ".join(str(cell) for cell in cells), _number(value), f"{_number(low)} to {_number(high)}"]
-        for cells, value, low, high in zip(answer.stored.cells, column.values, column.low, column.high, strict=True)
+    known = truths or [{} for _ in answers]
+    cards = [answer.card for answer in answers]
+    promised = [*(guarantee(card) for card in cards), limits(cards)]
+    folds = (shown_card(card, short_words(answer.stored.question)) for card, answer in zip(cards, answers, strict=True))
+    sections = [
+        *(_answered(answer, truth) for answer, truth in zip(answers, known, strict=True)),
+        Section("The budget", _budget(ledger)),
+        Section("What is promised", joined(promised)),
+        Section("What attacks found", found(findings)),
+        Section("The public cards", joined(folds)),
     ]
-    return folded(
-        "Numbers", grid(column.name, ["Group", "Answer", "95 % interval"], rows[:MOST_DOTS]), class_="numbers"
-    )
+    summary = joined([element("p", lead, class_="lead"), _tiles(answers, ledger), _key() if truths else Markup()])
+    gist = Gist("query", f"{count(len(answers))} answers", _pledge(answers, ledger), findings)
+    return Chapter(heading, summary, sections, RAW if truths else "", [gist])
 
 
-def _budget(ledger: Ledger) -> Section:
+def _pledge(answers: Sequence[Answer], ledger: Ledger) -> str:
+    units = ", ".join(dict.fromkeys(answer.stored.unit for answer in answers))
+    return f"differential privacy, {ledger.spent} spent of {ledger.budget.total}; protects one {units}"
+
+
+def _tiles(answers: Sequence[Answer], ledger: Ledger) -> Markup:
+    figures = {
+        "Answers": count(len(answers)),
+        "Budget": ledger.budget.total,
+        "Spent": ledger.spent,
+        "Left": ledger.left,
+    }
+    return tiles({name: str(value) for name, value in figures.items()})
+
+
+def _key() -> Markup:
+    words = {"truth": "truth: ring", "released": "released: diamond", "interval": "95 % interval: line"}
+    return element("p", *(element("span", text, class_=f"key {kind}") for kind, text in words.items()), class_="keys")
+
+
+def _answered(answer: Answer, truth: Truth) -> Section:
+    stored = answer.stored
+    price = f"Price: {answer.spent}. Protects one {stored.unit}, neighbours by {stored.neighbours}."
+    if len(stored.cells) == 1:
+        return Section(stored.question, joined([element("p", price), _single(answer, truth)]))
+    shown = [
+        element(
+            "div",
+            figure(column.name, dots(answer, column, truth.get(column.name))),
+            _numbers(answer, column, truth),
+            class_="pictured",
+        )
+        for column in stored.columns
+    ]
+    return Section(stored.question, joined([element("p", price), *shown]))
+
+
+def _single(answer: Answer, truth: Truth) -> Markup:
     rows = [
-        [str(entry.number), entry.analyst, short_words(entry.question), str(entry.cost)] for entry in ledger.entries()
+        [column.name, _number(column.values[0]), _interval(column, 0), *_true(truth, column, 0)]
+        for column in answer.stored.columns
+    ]
+    return grid("Answer", ["Question", "Answer", "95 % interval", *(["Truth"] if truth else [])], rows)
+
+
+def _numbers(answer: Answer, column: Column, truth: Truth) -> Markup:
+    rows = [
+        [", ".join(str(cell) for cell in cells), _number(value), _interval(column, place), *_true(truth, column, place)]
+        for place, (cells, value) in enumerate(zip(answer.stored.cells, column.values, strict=True))
+    ]
+    header = ["Group", "Answer", "95 % interval", *(["Truth"] if truth else [])]
+    return grid(column.name, header, rows[:MOST_DOTS])
+
+
+def _interval(column: Column, place: int) -> str:
+    return f"{_number(column.low[place])} to {_number(column.high[place])}"
+
+
+def _true(truth: Truth, column: Column, place: int) -> list[str]:
+    return [_number(_whole(truth[column.name][place]))] if column.name in truth else [] if not truth else ["–"]
+
+
+def _whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _budget(ledger: Ledger) -> Markup:
+    rows = [
+        [short_words(entry.question), str(entry.number), entry.analyst, str(entry.cost)] for entry in ledger.entries()
     ]
     words = f"Budget {ledger.budget.total}; spent {ledger.spent}; left {ledger.left}."
-    table = grid("Ledger", ["Entry", "Analyst", "Question", "Price"], rows)
-    return Section("The budget", joined([element("p", words), table]))
+    table = grid("Ledger", ["Question", "Entry", "Analyst", "Price"], rows)
+    picture = figure("Question by question", budget_picture(ledger))
+    return joined([element("p", words), element("div", picture, table, class_="pictured")])
 
 
 def _number(value: object) -> str:

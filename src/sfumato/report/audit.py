@@ -17,12 +17,14 @@ import msgspec
 from sfumato.errors import InputError
 from sfumato.finding import Finding
 from sfumato.report.audit_pictures import changes_picture, class_picture, ratio_picture
-from sfumato.report.markup import Markup, element, figure, grid, joined
+from sfumato.report.markup import Markup, element, figure, joined
+from sfumato.report.overview import Gist
 from sfumato.report.page import Chapter, Section, collect
-from sfumato.report.words import count, percent, verdict
+from sfumato.report.verdicts import attacked, found
+from sfumato.report.words import count, percent, shortened
 
 TITLE = "What attacks found"
-MOST = 24
+RAW = "The evidence of an attack can name rows of the table that was attacked."
 
 
 def audit_report(evidence: str | Path, *, title: str = TITLE) -> str:
@@ -53,42 +55,24 @@ def read_findings(evidence: str | Path) -> list[Finding]:
         raise InputError(f"file '{evidence}' is not the evidence of an audit: {error}") from error
 
 
-def audit_chapter(findings: Sequence[Finding], *, heading: str = TITLE) -> Chapter:
+def audit_chapter(findings: Sequence[Finding], *, heading: str = TITLE, gists: Sequence[Gist] = ()) -> Chapter:
     """Return a chapter with every claim and its verdict, and pictures where a class vanished.
 
     >>> from sfumato.finding import NOT_REFUTED
     >>> audit_chapter([Finding(claim="k=3", verdict=NOT_REFUTED, bound=4)]).sections[0].heading
-    'Claims'
+    'What is claimed, and what attacks found'
     """
     refuted = sum(finding.refuted for finding in findings)
+    tried = sum(attacked(finding) for finding in findings)
     lead = (
-        f"Claims attacked: {count(len(findings))}; refuted: {count(refuted)}. A claim that stands is not proven: the "
-        "attack may have been too weak."
+        f"Claims attacked: {count(tried)}; refuted: {count(refuted)}. A claim that stands is not proven: the attack "
+        "may have been too weak."
     )
-    sections = [Section("Claims", _claims(findings))]
+    sections = [Section("What is claimed, and what attacks found", found(findings))]
     for finding in findings:
         if "class of k" in finding.evidence or "worst" in finding.evidence:
             sections += _composition(finding)
-    return Chapter(heading, element("p", lead, class_="lead"), sections)
-
-
-def _claims(findings: Sequence[Finding]) -> Markup:
-    rows = [
-        [
-            joined([finding.claim, element("small", _reason(finding))]),
-            "" if finding.bound is None else f"{finding.bound:.4g}",
-            verdict(finding),
-        ]
-        for finding in findings[:MOST]
-    ]
-    table = grid("Every claim that was attacked, and what was found", ["Claim", "Reached", "Verdict"], rows)
-    note = element("p", f"The first {MOST} of {count(len(findings))} are shown.", class_="note")
-    return joined([table, note if len(findings) > MOST else Markup()])
-
-
-def _reason(finding: Finding) -> str:
-    evidence = finding.evidence
-    return str(evidence.get("reason") or evidence.get("not audited") or "")
+    return Chapter(heading, element("p", lead, class_="lead"), sections, RAW, gists)
 
 
 def _composition(finding: Finding) -> list[Section]:
@@ -104,16 +88,24 @@ def _composition(finding: Finding) -> list[Section]:
     )
     sections = [
         Section("One row removed, a class gone", joined([element("p", _vanished(shown)), boxes])),
-        Section("The ratio", joined([element("p", _told_apart(shown, epsilon)), ratio_picture(shown, epsilon)])),
+        Section(
+            "The ratio",
+            joined([element("p", _told_apart(shown, epsilon)), _framed("Two answers", ratio_picture(shown, epsilon))]),
+        ),
     ]
     if evidence.get("removals", {}).get("trials"):
-        changes = joined([element("p", _often(evidence)), changes_picture(evidence["removals"])])
+        picture = _framed("Rows by the classes they change", changes_picture(evidence["removals"]))
+        changes = joined([element("p", _often(evidence)), picture])
         sections.append(Section("How often a row matters", changes))
     return sections
 
 
+def _framed(title: str, picture: Markup) -> Markup:
+    return element("div", figure(title, picture), class_="pictures")
+
+
 def _vanished(shown: Mapping[str, Any]) -> str:
-    box = ", ".join(f"{name} {text}" for name, text in shown["box"].items())
+    box = shortened(", ".join(f"{name} {text}" for name, text in shown["box"].items()))
     gone, new = len(shown["classes gone"]), len(shown["classes new"])
     verb = "added" if shown.get("added") else "removed"
     return (

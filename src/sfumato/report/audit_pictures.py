@@ -110,8 +110,10 @@ def ratio_picture(shown: Mapping[str, Any], epsilon: float) -> Markup:
 
     def paint(axes: Axes) -> None:
         places = np.linspace(min(before, after) - reach, max(before, after) + reach, 400)
-        for centre, colour, words in ((before, BEFORE, "with the row"), (after, AFTER, "without it")):
-            axes.plot(places, _density(places, centre, epsilon), color=colour, linewidth=2, label=words)
+        curves = ((before, BEFORE, "-", "with the row"), (after, AFTER, (0, (5, 2)), "without it"))
+        for centre, colour, dash, words in curves:
+            density = _density(places, centre, epsilon)
+            axes.plot(places, density, color=colour, linewidth=2, linestyle=dash, label=words)
         heights = [float(_density(np.array([before]), centre, epsilon)[0]) for centre in (before, after)]
         axes.plot([before, before], heights, color=INK, linewidth=1.2)
         axes.annotate(f"  ×{ratio:.3g}", (before, max(heights)), color=INK, verticalalignment="center")

@@ -113,6 +113,33 @@ def spans(shape: Histogram, *, dates: bool) -> Markup:
     return drawn(f"spans {shape.name}", 190, label, paint)
 
 
+def parts(name: str, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> Markup:
+    """Return the means of a stream's parts in the order of time: the truth filled, a line with diamonds over it.
+
+    >>> "Means of hours" in parts("hours", np.array([1.0, 2.0]), np.array([1.5, 2.0]))
+    True
+    """
+
+    def paint(axes: Axes) -> None:
+        edges = np.arange(len(before) + 1) + 0.5
+        low = float(min(before.min(), after.min()))
+        high = float(max(before.max(), after.max()))
+        floor = low - 0.25 * ((high - low) or 1.0)
+        axes.stairs(before, edges, baseline=floor, fill=True, color=BEFORE_FILL, linewidth=0)
+        axes.stairs(before, edges, baseline=floor, color=BEFORE, linewidth=0.8)
+        axes.plot(edges[:-1] + 0.5, after, "-D", color=AFTER, linewidth=1.5, markersize=4)
+        axes.set_ylim(bottom=floor)
+        axes.margins(x=0.01)
+        axes.grid(axis="y")
+        axes.yaxis.set_major_locator(_ticks(4, whole=False))
+        axes.set_ylabel(f"mean {short_label(name)}")
+        axes.set_xlabel("parts of the stream, in order of time")
+
+    gap = float(np.abs(before - after).max())
+    label = f"Means of {name} in {len(before)} parts of the stream, truth and released: at most {gap:.4g} apart."
+    return drawn(f"parts {name}", 190, label, paint)
+
+
 def categories(shape: Histogram) -> Markup:
     """Return a bar per category before, with a diamond after; the most frequent ones where there are many.
 

@@ -5,22 +5,31 @@ Intervals say more than counts when noise is large: those that reach down to 0 m
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.finding import Finding
 from sfumato.local.estimate import Estimate
 from sfumato.report.charts import BAR_HEIGHT, short_label
-from sfumato.report.markup import Markup, bullets, element, figure, folded, grid, joined
+from sfumato.report.markup import Markup, element, figure, grid, joined, tiles
+from sfumato.report.overview import Gist
 from sfumato.report.page import Chapter, Section, collect
-from sfumato.report.svg import AFTER, BAR, INK, drawn
-from sfumato.report.words import brief, count
+from sfumato.report.promise import guarantee, limits, shown_card
+from sfumato.report.svg import AFTER, BAR, BEFORE, INK, drawn
+from sfumato.report.verdicts import found
+from sfumato.report.words import brief, count, pledge
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TITLE = "Counts from local reports"
 MOST = 24
+RAW = "The true counts beside the estimates are those of the original rows; no collector of reports has them."
+UNSEEN = " This is computed from the reports alone; no true value was seen."
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+Truth = Mapping[str, int]
 WORDS = {
     "grr": "generalised randomised response",
     "hr": "Hadamard response",
@@ -45,70 +54,86 @@ def local_report(estimate: Estimate, *, title: str = TITLE) -> str:
     return collect(title, [local_chapter(estimate, heading=title)])
 
 
-def local_chapter(estimate: Estimate, *, heading: str = TITLE) -> Chapter:
+def local_chapter(
+    estimate: Estimate, *, heading: str = TITLE, truth: Truth | None = None, findings: Sequence[Finding] = ()
+) -> Chapter:
     """Return the report's chapter on an estimate, to stand alone or beside those of other releases.
+
+    `truth` has the true count of each value, where a simulation knows it.
 
     >>> from sfumato.local import GeneralizedResponse
     >>> protocol = GeneralizedResponse(["red", "green"], 2)
     >>> chapter = local_chapter(protocol.estimate(protocol.aggregate(protocol.report_many([0, 1, 1]))))
     >>> [section.heading for section in chapter.sections]
-    ['Estimated counts', 'What is promised', 'The public card']
+    ['Estimated counts', 'What is promised', 'What attacks found', 'The public card']
+    >>> chapter.raw
+    ''
     """
+    card = estimate.card
     sections = [
-        Section("Estimated counts", _counts(estimate)),
-        Section("What is promised", _promise(estimate)),
-        Section("The public card", _card(estimate)),
+        Section("Estimated counts", _counts(estimate, truth)),
+        Section("What is promised", joined([guarantee(card), limits([card])])),
+        Section("What attacks found", found(findings)),
+        Section("The public card", joined([element("p", "This part travels with the counts."), shown_card(card)])),
     ]
-    return Chapter(heading, _summary(estimate), sections)
+    left = f"{count(len(estimate.values))} counts from {count(estimate.users)} reports"
+    gist = Gist("local", left, pledge(card), findings)
+    return Chapter(heading, _summary(estimate, truth), sections, "" if truth is None else RAW, [gist])
 
 
-def _summary(estimate: Estimate) -> Markup:
+def _summary(estimate: Estimate, truth: Truth | None) -> Markup:
     protocol = estimate.protocol
     lead = (
         f"{count(estimate.users)} reports by {WORDS[protocol.name]} say how often each of "
         f"{count(len(estimate.values))} values occurs, and no report tells its own value: each is "
-        f"ε={protocol.spent:.4g} locally private. This is computed from the reports alone; no true value was seen."
+        f"ε={protocol.spent:.4g} locally private.{UNSEEN * (truth is None)}"
     )
     rejected = sum(estimate.rejected.values())
-    tiles = {
+    figures = {
         "Reports": count(estimate.users),
         "Rejected": count(rejected),
         "ε of a report": f"{protocol.spent:.4g}",
         "Standard deviation of a count": count(float(np.sqrt(np.median(estimate.variance)))),
         "Values clearly there": count(int((estimate.low > 0).sum())),
     }
-    figures = (element("div", element("dt", name), element("dd", value)) for name, value in tiles.items())
-    return joined([element("p", lead, class_="lead"), element("dl", *figures, class_="tiles")])
+    return joined([element("p", lead, class_="lead"), tiles(figures)])
 
 
-def _counts(estimate: Estimate) -> Markup:
+def _counts(estimate: Estimate, truth: Truth | None) -> Markup:
     order = np.argsort(-estimate.counts, kind="stable")
     shown = order[:MOST]
     rest = len(order) > MOST
     lead = "A diamond is the estimate, its line the interval that covers the true count 95 times of 100."
+    rings = " A ring is the true count." * (truth is not None)
     more = f" The {MOST} largest of {count(len(order))} are shown." if rest else ""
-    picture = figure("Counts and intervals", _picture(estimate, shown))
-    return joined([element("p", lead + more), element("div", picture, _numbers(estimate, shown), class_="pictured")])
+    picture = figure("Counts and intervals", _picture(estimate, shown, truth))
+    beside = element("div", picture, _numbers(estimate, shown, truth), class_="pictured")
+    return joined([element("p", lead + rings + more), beside])
 
 
-def _numbers(estimate: Estimate, shown: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Markup:
+def _numbers(estimate: Estimate, shown: Places, truth: Truth | None) -> Markup:
     rows = [
         [
             str(estimate.values[place]),
             *(count(round(column[place])) for column in (estimate.counts, estimate.low, estimate.high)),
+            *([] if truth is None else [count(truth.get(str(estimate.values[place]), 0))]),
         ]
         for place in shown
     ]
-    return grid("Estimated counts", ["Value", "Count", "From", "To"], rows)
+    header = ["Value", "Count", "From", "To", *([] if truth is None else ["Truth"])]
+    return grid("Estimated counts", header, rows)
 
 
-def _picture(estimate: Estimate, shown: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Markup:
+def _picture(estimate: Estimate, shown: Places, truth: Truth | None) -> Markup:
     names = [short_label(str(estimate.values[place])) for place in shown]
     places = range(len(names))
 
     def paint(axes: Axes) -> None:
         axes.hlines(places, estimate.low[shown], estimate.high[shown], color=BAR, linewidth=2.5)
         axes.plot(estimate.counts[shown], places, "D", color=AFTER, markersize=5)
+        if truth is not None:
+            true = [truth.get(str(estimate.values[place]), 0) for place in shown]
+            axes.plot(true, places, "o", markersize=9, markerfacecolor="none", markeredgecolor=BEFORE, mew=1.6)
         axes.set_yticks(places, names, color=INK)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.grid(axis="x")
@@ -121,21 +146,6 @@ def _picture(estimate: Estimate, shown: np.ndarray[tuple[int], np.dtype[np.int64
     first = ", ".join(
         f"{name} {count(estimate.counts[place])}" for name, place in zip(names[:3], shown[:3], strict=True)
     )
-    label = f"Diamonds with intervals of the estimated counts; the largest are {first}."
+    rings = "; rings: the truth" * (truth is not None)
+    label = f"Diamonds with intervals of the estimated counts{rings}; the largest are {first}."
     return drawn("local counts", 52 + BAR_HEIGHT * len(names), label, paint)
-
-
-def _promise(estimate: Estimate) -> Markup:
-    card = estimate.card
-    promise = f"Protected unit: {card.guarantee.unit}. Neighbours: {card.guarantee.neighbours}."
-    warnings = [warning[:1].upper() + warning[1:] + "." for warning in card.warnings]
-    parts = [element("p", promise), bullets(card.assumptions, class_="assumptions")]
-    if warnings:
-        parts.append(element("div", bullets(warnings, class_="plain"), class_="warnings"))
-    return joined(parts)
-
-
-def _card(estimate: Estimate) -> Markup:
-    card = element("pre", element("code", estimate.card.to_json()), tabindex="0")
-    lead = "This part travels with the counts."
-    return joined([element("p", lead), folded("Show the card (JSON)", card, class_="card")])

@@ -6,7 +6,7 @@ The elements and their accessible names follow the HTML living standard and WCAG
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
@@ -68,8 +68,18 @@ def bullets(items: Iterable[str], *, class_: str) -> Markup:
     return element("ul", *(element("li", item) for item in items), class_=class_)
 
 
-def grid(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """Return a table whose first column names the rows and whose others hold numbers; no header, no head row.
+def tiles(figures: Mapping[str, str]) -> Markup:
+    """Return a strip of figures, each under what it is.
+
+    >>> tiles({"Rows": "3"})
+    '<dl class="tiles"><div><dt>Rows</dt><dd>3</dd></div></dl>'
+    """
+    entries = (element("div", element("dt", name), element("dd", value)) for name, value in figures.items())
+    return element("dl", *entries, class_="tiles")
+
+
+def grid(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, words: bool = False) -> Markup:
+    """Return a table whose first column names the rows and whose others hold numbers, or `words`; no header, no head.
 
     >>> grid("Rows", [], [["in", "3"]]).count("<th ")
     1
@@ -83,6 +93,7 @@ def grid(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         element("caption", caption),
         element("thead", element("tr", *titles)) if titles else Markup(),
         element("tbody", *body),
+        **({"class_": "words"} if words else {}),
     )
     return element("div", table, class_="scroll")
 

@@ -5,14 +5,16 @@ A promise is only as good as its assumptions (Ciriani et al. 2007); both come fr
 
 from __future__ import annotations
 
-from sfumato.card import MeasuredModel
+from collections.abc import Mapping, Sequence
+
+from sfumato.card import Card, MeasuredModel
 from sfumato.report.evidence import Evidence
 from sfumato.report.markup import Markup, bullets, element, folded, grid, joined
-from sfumato.report.words import promise, verdict
+from sfumato.report.words import promise, sentence
 
 
 def promised(evidence: Evidence) -> Markup:
-    """Return the promises with the values asked for and found, and what audits made of them."""
+    """Return the promises of a table with the values asked for and found."""
     card = evidence.card
     promises = [
         [
@@ -22,51 +24,86 @@ def promised(evidence: Evidence) -> Markup:
         ]
         for entry in card.released.models
     ]
-    audits = [
-        [finding.claim, "" if finding.bound is None else f"{finding.bound:.4g}", verdict(finding)]
-        for finding in card.audits
+    table = grid("Promises, and what the released table has", ["Promise", "Asked", "Has"], promises)
+    return joined([element("p", f"Protected unit: {card.guarantee.unit}. Algorithm: {_maker(card)}."), table])
+
+
+def guarantee(card: Card) -> Markup:
+    """Return the guarantee of any card: its model, unit, neighbours and parameters, and who made the release.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> "Protected unit" in guarantee(NaiveLaplace(bounds=(0, 10)).card("hours"))
+    True
+    """
+    stated = card.guarantee
+    rows = [
+        ["Promise", stated.model if stated.parameters else "nothing is promised"],
+        ["Protected unit", stated.unit],
+        ["Neighbours", stated.neighbours or ""],
+        ["Parameters", _settings(stated.parameters)],
+        ["Made by", f"{card.algorithm}, {card.tool} {card.version}"],
     ]
-    return joined(
-        [
-            element("p", f"Protected unit: {card.guarantee.unit}. Algorithm: {_maker(evidence)}."),
-            element(
-                "div",
-                grid("Promises, and what the released table has", ["Promise", "Asked", "Has"], promises),
-                grid("Audits, which try to refute each claim", ["Claim", "Reached", "Verdict"], audits),
-                class_="beside",
-            ),
-            element("p", "Not refuted means that the attempt failed, never that a claim is proven.", class_="note"),
-        ]
-    )
+    return grid("The guarantee on the card", [], [row for row in rows if row[1]], words=True)
 
 
 def not_promised(evidence: Evidence) -> Markup:
     """Return the assumptions that the steward has to check, and the card's warnings."""
-    card = evidence.card
+    return limits([evidence.card])
+
+
+def limits(cards: Sequence[Card]) -> Markup:
+    """Return the assumptions and the warnings of cards, each once.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> "holds only while" in limits([NaiveLaplace(bounds=(0, 10)).card("hours")])
+    True
+    """
+    assumptions = dict.fromkeys(sentence(words) for card in cards for words in card.assumptions)
+    warnings = dict.fromkeys(sentence(words) for card in cards for words in card.warnings)
     lead = "The promise holds only while each of these is true. Check them before the release leaves the house."
-    parts = [bullets(card.assumptions, class_="assumptions")]
-    if card.warnings:
-        sentences = [warning[:1].upper() + warning[1:] + "." * (warning[-1:] != ".") for warning in card.warnings]
+    parts = [bullets(assumptions, class_="assumptions")] if assumptions else []
+    if warnings:
         title = element("p", element("strong", "Warnings on the card"))
-        parts.append(element("div", title, bullets(sentences, class_="plain"), class_="warnings"))
-    return joined([element("p", lead), element("div", *parts, class_="beside")])
+        parts.append(element("div", title, bullets(warnings, class_="plain"), class_="warnings"))
+    opening = element("p", lead) if assumptions else Markup()
+    return joined([opening, element("div", *parts, class_="beside")]) if parts else Markup()
 
 
 def public_card(evidence: Evidence) -> Markup:
-    """Return the card, folded away; it is the one part of the page that may be published."""
+    """Return the card of a table; it is the one part of its chapter that may be published."""
     lead = "This part alone travels with the release; nothing on it was computed from rows that are not released."
-    card = element("pre", element("code", evidence.card.to_json()), tabindex="0")
-    return joined([element("p", lead), folded("Show the card (JSON)", card, class_="card")])
+    return joined([element("p", lead), shown_card(evidence.card)])
+
+
+def shown_card(card: Card, name: str = "") -> Markup:
+    """Return a card as JSON, folded away.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> "<details" in shown_card(NaiveLaplace(bounds=(0, 10)).card("hours"))
+    True
+    """
+    text = element("pre", element("code", card.to_json()), tabindex="0")
+    return folded(f"Show the card{f' of {name}' * bool(name)} (JSON)", text, class_="card")
 
 
 def _name(entry: MeasuredModel) -> str:
     return entry.model if entry.column is None else f"{entry.model} on {entry.column}"
 
 
-def _maker(evidence: Evidence) -> str:
-    card = evidence.card
-    settings = ", ".join(
-        f"{name.replace('_', ' ')} {'yes' if value is True else 'no' if value is False else value}"
-        for name, value in card.released.settings.items()
-    )
+def _maker(card: Card) -> str:
+    settings = _settings(card.released.settings)
     return f"{card.algorithm}{f' ({settings})' if settings else ''}, {card.tool} {card.version}"
+
+
+def _settings(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_plain(value)}" for name, value in values.items() if value is not None)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return _settings(value) or "none"
+    if isinstance(value, list):
+        return ", ".join(str(part) for part in value) or "none"
+    return str(value)

@@ -6,7 +6,7 @@ Machado 2018); it comes from the records themselves, so it is for the steward an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,20 +17,29 @@ from sfumato.card import Card
 from sfumato.errors import InputError
 from sfumato.evaluate.stream import histogram_intersection
 from sfumato.evaluate.utility import Histogram
+from sfumato.finding import Finding
 from sfumato.report import charts
-from sfumato.report.markup import Markup, bullets, element, figure, folded, grid, joined
+from sfumato.report.markup import Markup, element, figure, folded, grid, joined
+from sfumato.report.overview import Gist
 from sfumato.report.page import Chapter, Section
-from sfumato.report.words import count, percent
+from sfumato.report.promise import guarantee, limits, shown_card
+from sfumato.report.verdicts import found
+from sfumato.report.words import count, percent, pledge
 
 Numbers = npt.NDArray[np.float64]
 COARSE = 30
+PARTS = 20
+RAW = "The true values under the released ones are those of the original records."
 QUARTERS = {"First quarter up to": 0.25, "Median": 0.5, "Third quarter up to": 0.75}
 KEY = ("truth: filled", "released: line")
 
 
 @dataclass(frozen=True, eq=False)
 class StreamRelease:
-    """The values that left by one publisher, and their card.
+    """The values that left by one publisher, their card, and what attacks found.
+
+    One that is not `published` was made for comparison and kept back; `claimed` is what others say of it. With the
+    `group` of each value the chapter shows the stream in the order of time, too.
 
     >>> from sfumato.stream import NaiveLaplace
     >>> StreamRelease(np.array([5.0]), NaiveLaplace(bounds=(0, 10)).card("hours")).card.algorithm
@@ -39,6 +48,10 @@ class StreamRelease:
 
     values: Numbers
     card: Card
+    findings: Sequence[Finding] = ()
+    published: bool = True
+    claimed: str = ""
+    group: npt.NDArray[np.int64] | None = None
 
 
 def stream_chapter(
@@ -51,7 +64,7 @@ def stream_chapter(
     >>> truth = np.linspace(0, 10, 50)
     >>> release = StreamRelease(publisher.push_many(truth).values, publisher.card("hours"))
     >>> [section.heading for section in stream_chapter("hours", truth, {"Laplace": release}).sections]
-    ['Laplace', 'Side by side']
+    ['Laplace', 'Side by side', 'What is promised', 'What attacks found', 'The public cards']
     """
     empty = next((name for name, release in releases.items() if not len(release.values)), None)
     if empty is not None or not len(truth):
@@ -60,7 +73,27 @@ def stream_chapter(
     lead = f"{count(len(truth))} records of {column} were published as a stream in {len(releases)} ways."
     alike = "The histogram of each release is shown over that of the records; nearer is better."
     summary = joined([element("p", lead, class_="lead"), element("p", alike)])
-    return Chapter(heading, summary, [*sections, Section("Side by side", _compared(truth, releases))])
+    gists = [_gist(name, release) for name, release in releases.items()]
+    sections += [Section("Side by side", _compared(truth, releases)), *_stated(releases)]
+    return Chapter(heading, summary, sections, RAW, gists)
+
+
+def _gist(name: str, release: StreamRelease) -> Gist:
+    left = f"{count(len(release.values))} values by {name}"
+    promise = release.claimed or pledge(release.card)
+    return Gist("stream", left, promise, release.findings, published=release.published)
+
+
+def _stated(releases: Mapping[str, StreamRelease]) -> list[Section]:
+    """Return what each release promises and what attacks made of it, and the cards."""
+    promised, findings, cards = [], [], []
+    for name, release in releases.items():
+        title = element("h4", name)
+        promised += [title, guarantee(release.card), limits([release.card])]
+        findings += [title, found(release.findings, f"Claims of {name} that were attacked")]
+        cards.append(shown_card(release.card, name))
+    sections = {"What is promised": promised, "What attacks found": findings, "The public cards": cards}
+    return [Section(heading, joined(parts)) for heading, parts in sections.items()]
 
 
 def _histogram(name: str, truth: Numbers, released: Numbers, bins: int) -> Histogram:
@@ -78,17 +111,29 @@ def _release(column: str, truth: Numbers, release: StreamRelease) -> Markup:
         for label, before, after in zip(shape.labels, shape.before, shape.after, strict=True)
     ]
     numbers = folded("Numbers", grid(f"Rows by {column}", ["", "Truth", "Released"], rows), class_="numbers")
-    picture = figure(column, charts.spans(shape, dates=False), numbers)
+    pictures = [figure(f"{column}, all of it", charts.spans(shape, dates=False), numbers)]
+    if release.group is not None and len(release.group) == len(truth):  # else rows are not the records of one time
+        means = _means(truth, release.values, release.group)
+        pictures.append(figure(f"{column}, part by part", charts.parts(column, *means)))
     keys = (element("span", word, class_=f"key {kind}") for word, kind in zip(KEY, ("before", "after"), strict=True))
     return joined(
         [
             element("p", _promise(release.card)),
             element("p", *keys, class_="keys"),
-            element("div", picture, _measures(truth, release.values), class_="pictured"),
-            _limits(release.card),
-            folded("Show the card (JSON)", element("pre", element("code", release.card.to_json())), class_="card"),
+            element("div", *pictures, class_="pictures"),
+            _measures(truth, release.values),
         ]
     )
+
+
+def _means(truth: Numbers, released: Numbers, group: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+    """Return the means of truth and release in the order of time, cut where groups end: inside there is no order."""
+    ends = [*np.flatnonzero(np.diff(group)) + 1, len(group)]
+    kept = sorted({ends[round(place)] for place in np.linspace(0, len(ends) - 1, min(PARTS, len(ends)))})
+    before, after = (
+        np.array([values[start:end].mean() for start, end in pairwise([0, *kept])]) for values in (truth, released)
+    )
+    return before, after
 
 
 def _promise(card: Card) -> str:
@@ -98,15 +143,6 @@ def _promise(card: Card) -> str:
     parameters = ", ".join(f"{name} {value}" for name, value in guarantee.parameters.items())
     unit = f"{card.algorithm}: {guarantee.model} with {parameters}; protected unit: {guarantee.unit}."
     return unit if guarantee.neighbours is None else f"{unit} Neighbours: {guarantee.neighbours}."
-
-
-def _limits(card: Card) -> Markup:
-    """Return the assumptions and warnings of the card, if it has any."""
-    parts = [bullets(card.assumptions, class_="assumptions")] if card.assumptions else []
-    if card.warnings:
-        title = element("p", element("strong", "Warnings on the card"))
-        parts.append(element("div", title, bullets(card.warnings, class_="plain"), class_="warnings"))
-    return element("div", *parts, class_="beside") if parts else Markup()
 
 
 def _measures(truth: Numbers, released: Numbers) -> Markup:

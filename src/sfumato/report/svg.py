@@ -33,6 +33,7 @@ VARIABLES = {
 WIDTH = 312
 NUMBER = re.compile(r"-?\d+\.\d+")
 REFERENCE = re.compile(r"[mp][0-9a-f]{10}")
+INNER = re.compile(rf'(\bid="|href="#|url\(#)({REFERENCE.pattern})\b')
 NAMESPACE = "http://www.w3.org/2000/svg"
 LINKS = "http://www.w3.org/1999/xlink"
 WRAPPING = frozenset({"metadata", "style"})
@@ -90,7 +91,8 @@ def drawn(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> 
 def _inline(text: str, height: int, label: str) -> Markup:
     root = ET.fromstring(text)  # noqa: S314  # written a moment ago by matplotlib, every label escaped
     shapes = joined(_shape(child) for child in root)
-    return element("svg", shapes, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=label)
+    title = element("title", label)
+    return element("svg", title, shapes, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=label)
 
 
 def _shape(node: ET.Element) -> Markup:
@@ -121,6 +123,18 @@ def _lean(name: str, value: str) -> str:
             value = value.replace(marker, variable)
         return "; ".join(part for part in value.split("; ") if not part.startswith("font-family"))
     return " ".join(NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value).split())
+
+
+def apart(page: Markup) -> Markup:
+    """Return a page whose pictures share no inner names: two that are drawn alike would otherwise have the same.
+
+    >>> twice = Markup('<svg><path id="m0123456789"/><use href="#m0123456789"/></svg>' * 2)
+    >>> apart(twice).count('id="p2-m0123456789"'), apart(twice).count("#p2-m0123456789")
+    (1, 1)
+    """
+    opening, *pictures = re.split(r"(?=<svg\b)", page)
+    named = (INNER.sub(rf"\g<1>p{number}-\g<2>", picture) for number, picture in enumerate(pictures, 1))
+    return Markup(opening + "".join(named))
 
 
 def standalone(picture: Markup) -> str:

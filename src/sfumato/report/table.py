@@ -5,20 +5,25 @@ The parts are those that Hundepool et al. 2012 and El Emam 2013 ask of a documen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sfumato.finding import Finding
 from sfumato.release import Release
 from sfumato.report.evidence import Evidence
 from sfumato.report.loss import before_and_after, class_sizes, loss_per_column, rows_and_columns
-from sfumato.report.markup import Markup, element, joined
+from sfumato.report.markup import Markup, element, joined, tiles
+from sfumato.report.overview import Gist
 from sfumato.report.page import Chapter, Section, collect
 from sfumato.report.promise import not_promised, promised, public_card
 from sfumato.report.risk import risks_before_and_after
-from sfumato.report.words import count, percent, promise, units
+from sfumato.report.verdicts import found
+from sfumato.report.words import count, percent, pledge, promise, units
 from sfumato.schema import Schema
 from sfumato.table import Table
 
 TITLE = "Release of a table"
+RAW = "Counts, losses, histograms and risks are measured against the original rows."
 SECTIONS = {
-    "What is promised": promised,
     "What is not promised": not_promised,
     "Rows and columns": rows_and_columns,
     "Class sizes": class_sizes,
@@ -42,18 +47,36 @@ def table_report(table: Table, schema: Schema, release: Release, *, title: str |
     return collect(title or TITLE, [table_chapter(table, schema, release, heading=title or TITLE)])
 
 
-def table_chapter(table: Table, schema: Schema, release: Release, *, heading: str = TITLE) -> Chapter:
+def table_chapter(
+    table: Table,
+    schema: Schema,
+    release: Release,
+    *,
+    heading: str = TITLE,
+    findings: Sequence[Finding] | None = None,
+) -> Chapter:
     """Return the report's chapter on a table release, to stand alone or beside those of other releases.
+
+    `findings` are those of attacks on the release; without them the card's audits are shown.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [30, 31, 60, 61]}))
     >>> schema = sf.Schema.from_roles(quasi=["age"])
     >>> chapter = table_chapter(people, schema, sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(2)]))
     >>> [section.heading for section in chapter.sections][:3]
-    ['What is promised', 'What is not promised', 'Rows and columns']
+    ['What is promised', 'What attacks found', 'What is not promised']
     """
     evidence = Evidence.of(table, schema, release)
-    return Chapter(heading, _summary(evidence), [Section(name, part(evidence)) for name, part in SECTIONS.items()])
+    tried = release.card.audits if findings is None else findings
+    sections = [
+        Section("What is promised", promised(evidence)),
+        Section("What attacks found", found(tried)),
+        *(Section(name, part(evidence)) for name, part in SECTIONS.items()),
+    ]
+    classes = f" in {count(len(evidence.sizes))} classes" * (release.card.released.classes is not None)
+    left = f"{count(release.table.rows)} rows{classes}"
+    gist = Gist(release.card.door, left, pledge(release.card), tried)
+    return Chapter(heading, _summary(evidence), sections, RAW, [gist])
 
 
 def _summary(evidence: Evidence) -> Markup:
@@ -70,14 +93,14 @@ def _summary(evidence: Evidence) -> Markup:
 def _tiles(evidence: Evidence) -> Markup:
     risks = [percent(risk.prosecutor_max) for risk in (evidence.risk_before, evidence.risk_after)]
     smallest = evidence.card.released.measures.get("smallest_class", evidence.after.k)
-    tiles = {
-        "Rows released": f"{count(evidence.after.rows)} of {count(evidence.before.rows)}",
-        f"Smallest class, in {units(evidence.card)}": count(smallest),
-        "Highest risk of being found": " → ".join(risks),
-        **_lost(evidence),
-    }
-    figures = (element("div", element("dt", name), element("dd", value)) for name, value in tiles.items())
-    return element("dl", *figures, class_="tiles")
+    return tiles(
+        {
+            "Rows released": f"{count(evidence.after.rows)} of {count(evidence.before.rows)}",
+            f"Smallest class, in {units(evidence.card)}": count(smallest),
+            "Highest risk of being found": " → ".join(risks),
+            **_lost(evidence),
+        }
+    )
 
 
 def _lost(evidence: Evidence) -> dict[str, str]:

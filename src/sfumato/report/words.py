@@ -6,10 +6,10 @@ The sentences follow the definitions of Sweeney 2002 (k-anonymity), Machanavajjh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sfumato.card import Card, MeasuredModel
-from sfumato.finding import Finding
 
 SENTENCES = {
     "k-anonymity": "Every combination of {quasi} is shared by at least {asked} {units}.",
@@ -30,6 +30,8 @@ SENTENCES = {
         "{asked_percent} of them."
     ),
 }
+LETTERS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+LONG_SET = re.compile(r"\{([^{},]+(?:, [^{},]+){6,})\}")
 SIZE_MODELS = frozenset({"k-anonymity", "(α, k)-anonymity"})
 
 
@@ -71,13 +73,51 @@ def units(card: Card) -> str:
     return "rows" if card.guarantee.unit == "row" else "persons"
 
 
-def verdict(finding: Finding) -> str:
-    """Return a verdict with a sign that can be told apart without colour.
+def pledge(card: Card) -> str:
+    """Return the promise of a card in a line, for a reader who wants to compare releases.
 
-    >>> verdict(Finding(claim="k", verdict="NOT_REFUTED"))
-    '✓ not refuted'
+    >>> from sfumato.card import Guarantee, Released
+    >>> guarantee = Guarantee(model="differential privacy", parameters={"epsilon": 1.0}, unit="record")
+    >>> card = Card(version="0", door="stream", algorithm="laplace", released=Released(rows=0, columns=[]),
+    ...             guarantee=guarantee, assumptions=[])
+    >>> pledge(card)
+    'differential privacy, ε = 1; protects one record'
     """
-    return "✗ refuted" if finding.refuted else "✓ not refuted"
+    guarantee = card.guarantee
+    if not guarantee.parameters:
+        return "nothing is promised"
+    unit = guarantee.unit.removeprefix("one ")
+    if card.released.models:
+        asked = (
+            f"{entry.model} {entry.asked:g}{f' on {entry.column}' * (entry.column is not None)}"
+            for entry in card.released.models
+        )
+        return f"{', '.join(asked)}; protects one {unit}"
+    losses = [f"{LETTERS[name]} = {value:.4g}" for name, value in guarantee.parameters.items() if name in LETTERS]
+    return f"{', '.join([guarantee.model, *losses])}; protects one {unit}"
+
+
+def sentence(text: str) -> str:
+    """Return a remark of a card as a sentence.
+
+    >>> sentence("noise was drawn from a seed")
+    'Noise was drawn from a seed.'
+    """
+    return text[:1].upper() + text[1:] + "." * (text[-1:] != ".")
+
+
+def shortened(text: str) -> str:
+    """Return text whose long sets are told by their ends.
+
+    >>> shortened("zip {1, 2, 3, 4, 5, 6, 7}, sex {F, M}")
+    'zip {1, 2 … 7: 7 values}, sex {F, M}'
+    """
+    return LONG_SET.sub(_ends, text)
+
+
+def _ends(found: re.Match[str]) -> str:
+    values = found[1].split(", ")
+    return f"{{{values[0]}, {values[1]} … {values[-1]}: {len(values)} values}}"
 
 
 def listed(names: Sequence[str]) -> str:
