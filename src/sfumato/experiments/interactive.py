@@ -55,8 +55,9 @@ def drawing(figure: Figure) -> str:
          for panel in figure.panels for mark in panel.marks if isinstance(mark, Ranked | Heat)), default=0,
     )  # fmt: skip
     canvas.update_layout(
-        template="simple_white", height=max(HIGH, 120 + 22 * most) * down + 60, margin={"l": 60, "r": 20, "t": 50},
-        legend={"orientation": "h", "y": -0.15}, hovermode="closest",
+        template="simple_white", height=max(HIGH, 120 + 22 * most) * down + 60,
+        margin={"l": 60, "r": 20, "t": 50, "b": 100},
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"}, hovermode="closest",
     )  # fmt: skip
     return str(
         canvas.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False}, div_id=figure.name)
@@ -68,8 +69,8 @@ def _lines(title: str) -> str:
 
 
 def _label(canvas: Canvas, panel: Panel, where: dict[str, int]) -> None:
-    canvas.update_xaxes(title_text=panel.x, type="log" if panel.log_x else None, **where)
-    canvas.update_yaxes(title_text=panel.y, type="log" if panel.log_y else None, **where)
+    canvas.update_xaxes(title_text=panel.x, exponentformat="power", type="log" if panel.log_x else None, **where)
+    canvas.update_yaxes(title_text=panel.y, exponentformat="power", type="log" if panel.log_y else None, **where)
     if any(isinstance(mark, Ranked | Heat) for mark in panel.marks):
         canvas.update_yaxes(autorange="reversed", type="category", **where)
 
@@ -107,10 +108,17 @@ def _curve(mark: Curve, canvas: Canvas, place: int, where: dict[str, Any]) -> No
         down = [y - low for low, y in zip(mark.low, mark.y, strict=True)]
         reach = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1}
     canvas.add_scatter(
-        x=list(mark.x), y=list(mark.y), error_y=reach, mode="lines+markers" if mark.joined else "markers",
+        x=list(mark.x), y=list(mark.y), error_y=reach, mode=_mode(mark),
         line={"color": COLOURS[place], "dash": DASHES[place]}, marker={"symbol": MARKERS[place], "size": 6},
         **_common(mark, where),
     )  # fmt: skip
+
+
+def _mode(mark: Curve) -> str:
+    """Return whether points, lines or both are drawn: of many joined points the line alone."""
+    if not mark.joined:
+        return "markers"
+    return "lines" if len(mark.x) > 60 else "lines+markers"
 
 
 def _bars(mark: Bars, canvas: Canvas, place: int, where: dict[str, Any]) -> None:

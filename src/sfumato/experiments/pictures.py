@@ -59,12 +59,12 @@ def picture(figure: Figure, path: Path) -> None:
             ),
             layout="constrained",
         )
-        places = canvas.subplots(down, across, squeeze=False).flat
+        places = list(canvas.subplots(down, across, squeeze=False).flat)
         for place, (axes, panel) in enumerate(zip(places, figure.panels, strict=False)):
             _panel(axes, panel, figure.names())
             if place % across and labels(panel) and labels(panel) == labels(figure.panels[place - 1]):
                 axes.set_yticklabels([])
-        for axes in list(places)[len(figure.panels) :]:
+        for axes in places[len(figure.panels) :]:
             axes.set_visible(False)
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
         shown = _handles(list(canvas.axes))
