@@ -69,8 +69,18 @@ def _lines(title: str) -> str:
 
 
 def _label(canvas: Canvas, panel: Panel, where: dict[str, int]) -> None:
-    canvas.update_xaxes(title_text=panel.x, exponentformat="power", type="log" if panel.log_x else None, **where)
-    canvas.update_yaxes(title_text=panel.y, exponentformat="power", type="log" if panel.log_y else None, **where)
+    canvas.update_xaxes(
+        title_text=panel.x,
+        exponentformat="power" if panel.log_x else None,
+        type="log" if panel.log_x else None,
+        **where,
+    )
+    canvas.update_yaxes(
+        title_text=panel.y,
+        exponentformat="power" if panel.log_y else None,
+        type="log" if panel.log_y else None,
+        **where,
+    )
     if any(isinstance(mark, Ranked | Heat) for mark in panel.marks):
         canvas.update_yaxes(autorange="reversed", type="category", **where)
 

@@ -11,19 +11,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from sfumato.experiments.declared import Rows
-from sfumato.experiments.doca.comparison import DOCA, NAIVE, NAMES, overlap
+from sfumato.experiments.doca.comparison import CALLED, DOCA, NAIVE, NAMES, overlap
 from sfumato.experiments.doca.releases import LINKED, PUBLISHERS
 from sfumato.experiments.doca.streams import PAPER_SENSITIVITY
 from sfumato.experiments.figure import Curve, Figure, Level, Panel, Ranked
 
-CALLED = {
-    "doca": "DOCA (no guarantee)",
-    "laplace": "naive noise",
-    "mean": "window mean",
-    "rank": "rank windows",
-    "adaptive": "adaptive histogram",
-    "linked": "linked response",
-}
 ERROR, DISTANCE, WHOLE = "EQM", "W₂² within windows", "W₂² over the whole stream"
 SHARED, ORDERS, SOURCE = "intersection of histograms", "mean over the orders", "in the source"
 
