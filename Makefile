@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-long lint bench docs lock clean
+.PHONY: demo test test-long lint bench docs lock lock-peers clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py out
@@ -31,8 +31,15 @@ lock:
 	uv pip compile --universal --python-version 3.11 pyproject.toml --extra dev \
 	  --no-emit-index-url --no-annotate --no-header --generate-hashes -o requirements.lock
 
+# A peer is a file of what it needs, benchmarks/peers/NAME.in; its environment .venv-peer-NAME is made by `make bench`.
+lock-peers:
+	for peer in $(basename $(notdir $(wildcard benchmarks/peers/*.in))); do \
+	  uv pip compile --quiet --universal --python-version 3.11 benchmarks/peers/$$peer.in \
+	    --no-emit-index-url --no-annotate --no-header --generate-hashes -o benchmarks/peers/$$peer.lock || exit 1; \
+	done
+
 clean:
-	rm -rf $(VENV) .venv-peers .venv-peers-opendp out
+	rm -rf $(VENV) .venv-peer-* out
 
 $(READY): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; found `$(PYTHON) --version`; set PYTHON=python3.11"; exit 2; }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from measure import Row, best
+from measure import Part, Row, best
 
 import sfumato as sf
 from sfumato.audit import composition, epsilon
@@ -48,6 +48,8 @@ def two_thousand_neighbours() -> Row:
     )
 
 
-def rows() -> list[Row]:
-    """Return all rows of this benchmark."""
-    return [million_trials(), bound_reached(), two_thousand_neighbours()]
+PARTS = (
+    Part("audit of ε, a million trials", lambda: [million_trials()]),
+    Part("audit of ε, the bound it reaches", lambda: [bound_reached()]),
+    Part("attack on census-10k, 2000 neighbours", lambda: [two_thousand_neighbours()]),
+)

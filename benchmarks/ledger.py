@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import Row
+from measure import Part, Row
 
 from sfumato.dp.amount import Budget, Cost
 from sfumato.dp.ledger import Ledger
@@ -41,7 +41,7 @@ def flushed_write(folder: Path) -> float:
     return statistics.median(times)
 
 
-def rows(entries: int = ENTRIES, edge: int = EDGE) -> list[Row]:
+def questions(entries: int = ENTRIES, edge: int = EDGE) -> list[Row]:
     """Return the last questions against the first, after as many entries again, and one question against a flush."""
     with tempfile.TemporaryDirectory() as place:
         ledger = Ledger.create(Path(place) / "rides.ledger", Budget(epsilon=1000), {"data": "rides"})
@@ -67,3 +67,6 @@ def rows(entries: int = ENTRIES, edge: int = EDGE) -> list[Row]:
             at_most=True,
         ),
     ]
+
+
+PARTS = (Part(f"the ledger, {2 * ENTRIES:,} questions", questions),)

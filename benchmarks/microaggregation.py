@@ -5,12 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from measure import Row, best, peak_kib
+from measure import Part, Row, best, once, peak_kib
 
 from sfumato.tabular.microaggregation.journal_kernel import forget
 from sfumato.tabular.microaggregation.loss import Labels, Records, standardize
@@ -54,13 +53,6 @@ def plain_mdav(x: Records, k: int) -> Labels:
         take(int(left[np.argmax(scan(x[left].mean(axis=0)))]))
     labels[left] = group
     return labels
-
-
-def once(work: Callable[[], object]) -> float:
-    """Return the seconds of a single run, for what takes long."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def against_plain() -> list[Row]:
@@ -157,6 +149,9 @@ def one_column() -> Row:
     return Row("univariate optimum, 1M rows, against numpy.argsort", *seconds, ours / sorting, 5, at_most=True)
 
 
-def rows() -> list[Row]:
-    """Return all rows of this benchmark."""
-    return [*against_plain(), *a_million(), growth(), one_column()]
+PARTS = (
+    Part("MDAV and MDAV+ beside a plain MDAV", against_plain),
+    Part("MDAV on a million rows", a_million),
+    Part("polishing, from 100k to 1M rows", lambda: [growth()]),
+    Part("univariate optimum beside numpy.argsort", lambda: [one_column()]),
+)

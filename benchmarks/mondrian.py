@@ -1,9 +1,7 @@
-"""Mondrian beside numpy.lexsort, a plain strict Mondrian, anonypy, and polars' own reading and writing."""
+"""Mondrian beside numpy.lexsort, a plain strict Mondrian, and polars' own reading and writing."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from measure import Row, best
+from measure import Part, Row, best
 
 import sfumato as sf
 from sfumato.evaluate.utility import utility
@@ -114,29 +112,6 @@ def against_plain() -> list[Row]:
     ]
 
 
-def against_anonypy() -> Row:
-    peer = Path(os.environ["SFUMATO_PEERS"])
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "people.csv"
-        people(50_000).write_csv(file)
-        done = subprocess.run(
-            [str(peer / "bin" / "python"), str(HERE / "peer_anonypy.py"), str(file)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    theirs = json.loads(done.stdout)["seconds"]
-    ours = seconds(50_000)
-    return Row(
-        "Mondrian, 50k rows, times faster than anonypy",
-        f"{ours:.4f} s",
-        f"{theirs:.1f} s",
-        theirs / ours,
-        200,
-        at_most=False,
-    )
-
-
 def csv_to_csv() -> Row:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -159,6 +134,9 @@ def csv_to_csv() -> Row:
     )
 
 
-def rows() -> list[Row]:
-    """Return all rows of this benchmark."""
-    return [against_lexsort(), *growth(), *against_plain(), against_anonypy(), csv_to_csv()]
+PARTS = (
+    Part("Mondrian beside numpy.lexsort", lambda: [against_lexsort()]),
+    Part("Mondrian, from 1M to 10M rows", growth),
+    Part("Mondrian beside a plain one", against_plain),
+    Part("CSV to CSV beside polars", lambda: [csv_to_csv()]),
+)

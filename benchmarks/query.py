@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from measure import Row, best
+from measure import Part, Row, best
+from peers import ask
 
 import sfumato as sf
 
-HERE = Path(__file__).parent
+ROWS = 1_000_000
+NAME = f"count in 24 groups of {ROWS:,} rows"
 SCHEMA = """
 [columns.hour]
 role = "other"
@@ -28,35 +28,53 @@ bounds = [16, 94]
 """
 
 
-def group_by_rows(rows: int = 1_000_000) -> list[Row]:
-    """Return what a count in 24 groups costs, ledger and noise included, in every form the rows can have."""
+def rides() -> pl.DataFrame:
+    """Return the rows of the benchmark."""
     draw = np.random.default_rng(1)
-    frame = pl.DataFrame({"hour": draw.integers(0, 24, rows), "age": draw.integers(16, 95, rows)})
+    return pl.DataFrame({"hour": draw.integers(0, 24, ROWS), "age": draw.integers(16, 95, ROWS)})
+
+
+def against_polars() -> list[Row]:
+    """Return what a count in 24 groups costs, ledger and noise included, beside polars without either."""
+    frame = rides()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        frame.write_parquet(folder / "rides.parquet")
+        parquet, memory = _asked(folder, folder / "rides.parquet"), _asked(folder, frame)
+    plain = best(lambda: frame.group_by("hour").len(), 20)
+    return [
+        _slower(f"{NAME}, Parquet, against polars", parquet, ("polars (rows in memory, no noise)", plain), 30),
+        _slower(f"{NAME}, dataframe, against polars", memory, ("polars (no noise)", plain), 30),
+    ]
+
+
+def against_opendp() -> list[Row]:
+    """Return the same beside OpenDP's group-by, from the same file."""
+    frame = rides()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         frame.write_parquet(folder / "rides.parquet")
         frame.write_csv(folder / "rides.csv")
-        theirs = _opendp(folder / "rides.parquet")
-        plain = best(lambda: frame.group_by("hour").len(), 20)
-        parquet, text, memory = (
-            _ask_time(folder / f"{name}.ledger", data)
-            for name, data in (("p", folder / "rides.parquet"), ("c", folder / "rides.csv"), ("m", frame))
-        )
-    name = f"count in 24 groups of {rows:,} rows"
+        theirs = float(ask("opendp", "peer_opendp.py", folder / "rides.parquet")["seconds"])
+        parquet, text = (_asked(folder, folder / f"rides.{form}") for form in ("parquet", "csv"))
     return [
-        _slower(f"{name}, Parquet, against OpenDP's group-by", parquet, ("OpenDP", theirs), 0.5),
-        _slower(f"{name}, CSV, against OpenDP's group-by", text, ("OpenDP (rows in memory)", theirs), 0.5),
-        _slower(f"{name}, Parquet, against polars", parquet, ("polars (rows in memory, no noise)", plain), 30),
-        _slower(f"{name}, dataframe, against polars", memory, ("polars (no noise)", plain), 30),
+        _slower(f"{NAME}, Parquet, against OpenDP's group-by", parquet, ("OpenDP", theirs), 0.5),
+        _slower(f"{NAME}, CSV, against OpenDP's group-by", text, ("OpenDP (rows in memory)", theirs), 0.5),
     ]
 
 
-def _ask_time(ledger: Path, data: object) -> float:
-    """Return the seconds of one new question: price, ledger, rows, noise, stored answer."""
+def asking(ledger: Path, data: object) -> Callable[[], object]:
+    """Return a function that asks one new question each time: price, ledger, rows, noise, stored answer."""
     session = sf.Session.create(ledger, data, sf.Schema.from_text(SCHEMA), sf.Budget(epsilon=1000))
     session.latency = 0
     prices = itertools.count(1)
-    return best(lambda: session.ask(sf.count().by("hour"), epsilon=f"0.{next(prices):04d}1"))
+    return lambda: session.ask(sf.count().by("hour"), epsilon=f"0.{next(prices):04d}1")
+
+
+def _asked(folder: Path, data: object) -> float:
+    """Return the seconds of one question over a ledger of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        return best(asking(Path(place) / "rides.ledger", data))
 
 
 def _slower(name: str, ours: float, reference: tuple[str, float], goal: float) -> Row:
@@ -64,12 +82,7 @@ def _slower(name: str, ours: float, reference: tuple[str, float], goal: float) -
     return Row(name, f"{ours * 1e3:.1f} ms", f"{label}, {seconds * 1e3:.1f} ms", ours / seconds, goal, at_most=True)
 
 
-def _opendp(file: Path) -> float:
-    peer = [str(Path(os.environ["SFUMATO_PEERS_OPENDP"]) / "bin" / "python"), str(HERE / "peer_opendp.py"), str(file)]
-    done = subprocess.run(peer, capture_output=True, text=True, check=True)
-    return float(json.loads(done.stdout)["seconds"])
-
-
-def rows() -> list[Row]:
-    """Return every line of the query door."""
-    return group_by_rows()
+PARTS = (
+    Part("a private count beside polars", against_polars),
+    Part("a private count beside OpenDP", against_opendp),
+)

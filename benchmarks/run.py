@@ -1,88 +1,133 @@
-"""Run every benchmark, peers in their own environment, and write the table of ratios to docs/benchmarks.md."""
+"""Run every benchmark, write the record and all that is written from it, and say what fell since the last record.
+
+`python benchmarks/run.py NAME...` runs only the modules named, such as `mondrian` or `growth`, and writes nothing.
+"""
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
 import sys
-from pathlib import Path
+import time
+from collections.abc import Iterable, Iterator
 
 import audit
+import check
+import growth
+import growth_plot
 import lattice
 import ledger
 import local
+import machine
 import microaggregation
 import mondrian
+import mondrian_peers
 import noise
+import page
+import prose
 import query
+import record
 import stream_paper
 import stream_private
 import stream_runner
-from measure import Row
+from measure import NotMeasuredError, Part, Row
 
-HERE = Path(__file__).parent
-PEERS = {"SFUMATO_PEERS": "peers", "SFUMATO_PEERS_OPENDP": "peers_opendp"}
-PAGE = HERE.parent / "docs" / "benchmarks.md"
-INTRODUCTION = """\
-# Benchmarks
-
-Written by `make bench`; every ratio comes from one run on one machine, ours and the reference side by side.
-Times are the best of five after a warm-up, or of one run where it takes many seconds. `anonymize` includes coding,
-cuts, recoding, the check of the output and the secure shuffle.
-
-Data: Mondrian, Datafly and CSV rows have integer columns age 16-94, sex 1-2, education 1-17, birthplace 1-57, uniform
-and independent, k = 10; microaggregation has Gaussian columns; Adult and the SMART 9 readings are read from
-`SFUMATO_DATA`. A question's time includes ledger, rows, noise and the stored answer, without the beat on which answers
-leave; streams include their noise.
-
-"""
-
-
-def install_peers(name: str) -> Path:
-    """Make an environment of peers from its own lock file, once; return its folder."""
-    place = HERE.parent / f".venv-{name.replace('_', '-')}"
-    ready = place / ".ready"
-    lock = HERE / f"{name}.lock"
-    if not ready.exists() or ready.stat().st_mtime < lock.stat().st_mtime:
-        subprocess.run([os.environ.get("PYTHON", sys.executable), "-m", "venv", "--clear", str(place)], check=True)
-        pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(lock)]
-        subprocess.run(pip, check=True)
-        ready.touch()
-    return place
-
-
-def machine() -> str:
-    """Return one line about the machine."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    model = next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine()
+DOORS: dict[str, tuple[Part, ...]] = {
+    module.__name__: module.PARTS
+    for module in (
+        mondrian,
+        mondrian_peers,
+        check,
+        lattice,
+        microaggregation,
+        query,
+        ledger,
+        local,
+        noise,
+        stream_paper,
+        stream_private,
+        stream_runner,
+        audit,
     )
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+}
+GROWTH = "growth"
+DOCS = prose.ROOT / "docs"
 
 
-def table(rows: list[Row]) -> str:
-    """Return the rows as a Markdown table."""
-    lines = ["| what | ours | reference | ratio | goal | met |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        goal = f"{'≤' if row.at_most else '≥'} {row.goal:g}"
-        lines.append(
-            f"| {row.name} | {row.ours} | {row.reference} | {row.ratio:.3g} | {goal} | {'yes' if row.met else 'no'} |"
-        )
-    return "\n".join(lines) + "\n"
+def say(text: str) -> None:
+    """Show progress, and what is wrong, beside the output."""
+    print(text, file=sys.stderr, flush=True)
 
 
-def main() -> None:
-    """Run, print, write."""
-    for variable, name in PEERS.items():
-        os.environ[variable] = str(install_peers(name))
-    tables = [mondrian, lattice, microaggregation]
-    doors = [*tables, query, ledger, local, noise, stream_paper, stream_private, stream_runner, audit]
-    text = table([row for door in doors for row in door.rows()])
-    PAGE.write_text(f"{INTRODUCTION}{text}\nMachine: {machine()}.\n", encoding="utf-8")
-    print(text)
+def measured(parts: Iterable[Part]) -> Iterator[Row]:
+    """Yield the rows of all parts; a part that cannot be measured is one row that says why."""
+    listed = list(parts)
+    for number, part in enumerate(listed, start=1):
+        say(f"[{number}/{len(listed)}] {part.title} …")
+        start = time.perf_counter()
+        try:
+            rows = list(part.rows())
+        except NotMeasuredError as problem:
+            rows = [Row.missing(part.title, str(problem))]
+        for row in rows:
+            say(f"    {row.name}: {row.reference if row.ratio is None else f'{row.ratio:.3g}'}")
+        say(f"    {time.perf_counter() - start:.0f} s")
+        yield from rows
+
+
+def grown() -> Iterator[record.Curve]:
+    """Yield how the cost of every case grows; a peer that is not there has no curve."""
+    for case in growth.all_cases():
+        say(f"{case.title} …")
+        try:
+            found = growth.curve(case)
+        except NotMeasuredError as problem:
+            say(f"    not measured: {problem}")
+        else:
+            say(f"    {growth_plot.over_power(found)}, {len(found.points)} points")
+            yield found
+
+
+def write(now: record.Record) -> None:
+    """Write the record, its page and pictures, and the sentences of other pages."""
+    record.FILE.write_text(record.as_text(now), encoding="utf-8")
+    (DOCS / "benchmarks.md").write_text(page.page(now), encoding="utf-8")
+    for over in page.PICTURES:
+        picture = growth_plot.picture(now.curves, over)
+        (DOCS / "images" / f"growth-{over}.svg").write_text(picture, encoding="utf-8")
+    prose.write(now)
+
+
+def compared(last: record.Record | None, now: record.Record) -> int:
+    """Say what was missed, left out or fell, and return the exit status: 1 where a ratio fell by more than a third."""
+    for row in now.rows:
+        if row.met is not True:
+            say(f"goal not met: {row.name}" if row.met is False else f"not measured: {row.name}: {row.reference}")
+    if last is None:
+        return 0
+    for name in record.unmeasured(last, now):
+        say(f"in the last record and not in this one: {name}")
+    if last.machine != now.machine:
+        say("the last record comes from another machine, or from other versions")
+    fell = record.fallen(last, now)
+    for line in fell:
+        say(f"fell by more than a third: {line}")
+    if fell:
+        say("The record is written; `git checkout` gives the last one back, to compare with once more.")
+    return 1 if fell else 0
+
+
+def main(names: list[str]) -> int:
+    """Run, print, write, compare."""
+    wanted = names or [*DOORS, GROWTH]
+    rows = tuple(measured(part for name in wanted if name != GROWTH for part in DOORS[name]))
+    now = record.Record(machine.described(), rows, tuple(grown()) if GROWTH in wanted else ())
+    print(page.table(now.rows))
+    print(page.exponents(now.curves))
+    if names:
+        return 0
+    last = record.from_text(record.FILE.read_text(encoding="utf-8")) if record.FILE.exists() else None
+    write(now)
+    return compared(last, now)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

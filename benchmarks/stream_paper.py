@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from measure import Row, best
+from measure import Part, Row, best, data_folder
 
 import sfumato as sf
 from sfumato.stream import CASTLE, DOCA, NaiveLaplace, Publisher
@@ -31,9 +31,9 @@ def readings(rows: int) -> Numbers:
     return np.round(np.random.default_rng(1).gamma(2.0, 8000.0, rows))
 
 
-def tuples(rows: int) -> Numbers:
-    """Return tuples of three whole numbers, uniform and independent."""
-    return np.random.default_rng(1).integers(0, 101, (rows, 3)).astype(np.float64)
+def tuples(rows: int, columns: int = 3) -> Numbers:
+    """Return tuples of whole numbers, uniform and independent."""
+    return np.random.default_rng(1).integers(0, 101, (rows, columns)).astype(np.float64)
 
 
 def twin(name: str) -> ModuleType:
@@ -102,8 +102,9 @@ def error(publisher: Publisher, values: Numbers) -> float:
     return sum(float(((part.values - values[part.position]) ** 2).sum()) for part in parts) / len(values)
 
 
-def as_in_the_paper(file: Path) -> Row:
-    """Return how much smaller DOCA's error is than the naive one's, in percent; five random orders."""
+def as_in_the_paper() -> Iterator[Row]:
+    """Yield how much smaller DOCA's error is than the naive one's, in percent; five random orders."""
+    file = data_folder() / READINGS
     column = pl.read_parquet(file, columns=["smart_9_raw"]).get_column("smart_9_raw").cast(pl.Float64).to_numpy()
     ours, naive = [], []
     for order in range(5):
@@ -111,7 +112,7 @@ def as_in_the_paper(file: Path) -> Row:
         ours.append(error(DOCA(sensitivity=SENSITIVITY), values))
         naive.append(error(NaiveLaplace(sensitivity=SENSITIVITY), values))
     less = 100 * (1 - float(np.mean(ours) / np.mean(naive)))
-    return Row(
+    yield Row(
         "DOCA, 2.07M SMART 9 readings, error less than naive in %",
         f"{np.mean(ours):.3e}",
         f"{np.mean(naive):.3e}",
@@ -121,8 +122,8 @@ def as_in_the_paper(file: Path) -> Row:
     )
 
 
-def rows() -> list[Row]:
-    """Return all rows of this benchmark; the paper's figure needs the folder of data sets in SFUMATO_DATA."""
-    folder = os.environ.get("SFUMATO_DATA")
-    measured = [as_in_the_paper(Path(folder) / READINGS)] if folder else []
-    return [*doca(), castle(), *measured]
+PARTS = (
+    Part("DOCA beside plain Python", doca),
+    Part("CASTLE beside plain Python", lambda: [castle()]),
+    Part("DOCA's error on the SMART 9 readings", as_in_the_paper),
+)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from measure import Row, best
+from measure import Part, Row, best, data_folder
 
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.random import SeededSource
@@ -62,9 +60,10 @@ def _speed(name: str, rate: float, goal: float) -> Row:
     return Row(f"{name}: million records/s", f"{rate / 1e6:.2f} M/s", "limit 1 M/s", rate / 1e6, goal, at_most=False)
 
 
-def quality_rows(folder: Path) -> Iterator[Row]:
+def quality_rows() -> Iterator[Row]:
     """Yield how near each release comes on the SMART 9 readings, in random order and in the file's."""
-    readings = pl.read_parquet(folder / "backblaze_smart9_201609.parquet")["smart_9_raw"].to_numpy().astype(np.float64)
+    column = pl.read_parquet(data_folder() / "backblaze_smart9_201609.parquet")["smart_9_raw"]
+    readings = column.to_numpy().astype(np.float64)
     shuffled = readings[np.random.default_rng(0).permutation(len(readings))[:MEASURED]]
     for order, values, far, overlap in (
         ("random order", shuffled, 4e5, 0.99),
@@ -84,12 +83,7 @@ def quality_rows(folder: Path) -> Iterator[Row]:
     )
 
 
-def rows() -> list[Row]:
-    """Return every line; those on real readings need the folder of data sets in SFUMATO_DATA."""
-    folder = os.environ.get("SFUMATO_DATA")
-    return [*speed_rows(), *(quality_rows(Path(folder)) if folder else [])]
-
-
-if __name__ == "__main__":
-    for row in rows():
-        print(row)
+PARTS = (
+    Part("rank, adaptive and linked publishers, speed", speed_rows),
+    Part("rank, adaptive and linked publishers on the SMART 9 readings", quality_rows),
+)

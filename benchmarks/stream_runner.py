@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from measure import Row
+from measure import Part, Row, once
 
 RECORDS = 2_000_000
 BLOCK = 1000
@@ -51,13 +51,11 @@ def seconds(folder: Path, *more: str) -> float:
             *OPTIONS,
             *kept,
         ]
-        start = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        times.append(time.perf_counter() - start)
+        times.append(once(partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL)))
     return min(times)
 
 
-def rows() -> list[Row]:
+def command_line() -> list[Row]:
     """Return the speed of the command, start included, and what a checkpoint adds to its time."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -72,6 +70,4 @@ def rows() -> list[Row]:
     ]
 
 
-if __name__ == "__main__":
-    for row in rows():
-        print(row.name, row.ours, row.reference, f"{row.ratio:.3f}", "met" if row.met else "not met")
+PARTS = (Part("a stream through the command line", command_line),)
