@@ -131,3 +131,8 @@ class Figure:
         """The names drawn in curves and bars, in order: each has its colour and mark in every panel."""
         marks = [mark for panel in self.panels for mark in panel.marks if isinstance(mark, Curve | Bars | Ranked)]
         return list(dict.fromkeys(mark.name for mark in marks))
+
+    def levels(self) -> list[str]:
+        """The names of the lines across panels, in order: each has its dash in every panel."""
+        marks = [mark for panel in self.panels for mark in panel.marks if isinstance(mark, Level)]
+        return list(dict.fromkeys(mark.name for mark in marks))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 ACROSS, HIGH = 3, 340
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 DASHES = ("solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "solid", "dash")
+LEVELS = ("dash", "dot", "dashdot", "solid")
 PATTERNS = ("", "/", ".", "x", "\\", "+", "|", "-")
 
 
@@ -45,8 +46,8 @@ def drawing(figure: Figure) -> str:
     for place, panel in enumerate(figure.panels):
         where = {"row": place // across + 1, "col": place % across + 1}
         for mark in panel.marks:
-            _add(mark, canvas, figure.names(), {**where, "fresh": mark.name not in shown})
-            shown.add(mark.name)
+            _add(mark, canvas, figure, {**where, "fresh": _legend(mark) not in shown})
+            shown.add(_legend(mark))
         _label(canvas, panel, where)
         if place % across and labels(panel) and labels(panel) == labels(figure.panels[place - 1]):
             canvas.update_yaxes(showticklabels=False, **where)
@@ -62,6 +63,11 @@ def drawing(figure: Figure) -> str:
     return str(
         canvas.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False}, div_id=figure.name)
     )
+
+
+def _legend(mark: Mark) -> str:
+    """Return what a mark is called in the legend; a level says where it lies."""
+    return f"{mark.name}: {mark.at:g}" if isinstance(mark, Level) else mark.name
 
 
 def _lines(title: str) -> str:
@@ -85,8 +91,9 @@ def _label(canvas: Canvas, panel: Panel, where: dict[str, int]) -> None:
         canvas.update_yaxes(autorange="reversed", type="category", **where)
 
 
-def _add(mark: Mark, canvas: Canvas, names: list[str], where: dict[str, Any]) -> None:
-    """Draw a mark by its kind; a name's place in `names` is its colour."""
+def _add(mark: Mark, canvas: Canvas, figure: Figure, where: dict[str, Any]) -> None:
+    """Draw a mark by its kind; a name's place among the figure's names is its colour, a level's its dash."""
+    names = figure.names()
     match mark:
         case Curve():
             _curve(mark, canvas, names.index(mark.name) % len(COLOURS), where)
@@ -97,7 +104,7 @@ def _add(mark: Mark, canvas: Canvas, names: list[str], where: dict[str, Any]) ->
         case Heat():
             _heat(mark, canvas, where)
         case Level():
-            _level(mark, canvas, where)
+            _level(mark, canvas, LEVELS[figure.levels().index(mark.name) % len(LEVELS)], where)
 
 
 def _common(mark: Curve | Bars | Ranked, where: dict[str, Any]) -> dict[str, Any]:
@@ -155,10 +162,10 @@ def _heat(mark: Heat, canvas: Canvas, where: dict[str, Any]) -> None:
     )  # fmt: skip
 
 
-def _level(mark: Level, canvas: Canvas, where: dict[str, Any]) -> None:
-    look = {"color": "#5b6270", "dash": "dash", "width": 1}
+def _level(mark: Level, canvas: Canvas, dash: str, where: dict[str, Any]) -> None:
+    look = {"color": "#5b6270", "dash": dash, "width": 1}
     line = canvas.add_hline if mark.axis == "y" else canvas.add_vline
-    line(mark.at, line=look, row=where["row"], col=where["col"])
+    place = {"row": where["row"], "col": where["col"]}
+    line(mark.at, line=look, **place)
     nowhere = {"x": [None], "y": [None]}  # a line without points is only its name in the legend
-    name = f"{mark.name}: {mark.at:g}"
-    canvas.add_scatter(**nowhere, mode="lines", line=look, name=name, row=where["row"], col=where["col"])
+    canvas.add_scatter(**nowhere, mode="lines", line=look, name=_legend(mark), showlegend=where["fresh"], **place)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 INK, SOFT, LINE = "#1d2026", "#5b6270", "#dfe2e8"
 MARKERS, DASHES = "osD^vP*X", ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-", "--")
+LEVELS = ((0, (4, 2)), (0, (1, 1)), (0, (6, 2, 1, 2)), "-")
 ACROSS, HIGH, WIDE = 3, 3.5, 4.3  # panels in a row, inches of a panel
 STYLE: dict[Any, Any] = {  # matplotlib types the keys one by one
     "font.size": 10,
@@ -61,7 +62,7 @@ def picture(figure: Figure, path: Path) -> None:
         )
         places = list(canvas.subplots(down, across, squeeze=False).flat)
         for place, (axes, panel) in enumerate(zip(places, figure.panels, strict=False)):
-            _panel(axes, panel, figure.names())
+            _panel(axes, panel, figure)
             if place % across and labels(panel) and labels(panel) == labels(figure.panels[place - 1]):
                 axes.set_yticklabels([])
         for axes in places[len(figure.panels) :]:
@@ -69,9 +70,8 @@ def picture(figure: Figure, path: Path) -> None:
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
         shown = _handles(list(canvas.axes))
         if len(shown) > 1:
-            canvas.legend(
-                shown.values(), shown.keys(), loc="outside lower center", ncols=min(4, len(shown)), frameon=False
-            )
+            across = _legend_columns(list(shown), canvas.get_figwidth())
+            canvas.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=across, frameon=False)
         canvas.savefig(path, format="png", dpi=110, metadata={"Software": None})
 
 
@@ -80,6 +80,12 @@ def _height(panels: Sequence[Panel]) -> float:
     lines = [len(mark.labels) for panel in panels for mark in panel.marks if isinstance(mark, Ranked)]
     cells = [len(mark.rows) for panel in panels for mark in panel.marks if isinstance(mark, Heat)]
     return max([HIGH, *(0.28 * count + 1 for count in lines), *(0.2 * count + 1 for count in cells)])
+
+
+def _legend_columns(names: Sequence[str], inches: float) -> int:
+    """Return how many columns of a legend find room, four at most."""
+    widest = 0.6 + 0.08 * max(map(len, names))
+    return max(1, min(4, len(names), int(inches / widest)))
 
 
 def _handles(all_axes: Sequence[Axes]) -> dict[str, Any]:
@@ -91,13 +97,13 @@ def _handles(all_axes: Sequence[Axes]) -> dict[str, Any]:
     return found
 
 
-def _panel(axes: Axes, panel: Panel, names: list[str]) -> None:
+def _panel(axes: Axes, panel: Panel, figure: Figure) -> None:
     axes.set_title(panel.title)
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
     axes.grid(axis="both" if panel.log_x and panel.log_y else "y")
     for mark in panel.marks:
-        _draw(mark, axes, names)
+        _draw(mark, axes, figure)
     if panel.log_x:
         axes.set_xscale("log")
         _decades(axes.xaxis)
@@ -132,8 +138,9 @@ def plain_power(value: float) -> str:
     return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
 
 
-def _draw(mark: Mark, axes: Axes, names: list[str]) -> None:
-    """Draw a mark by its kind; a name's place in `names` is its colour."""
+def _draw(mark: Mark, axes: Axes, figure: Figure) -> None:
+    """Draw a mark by its kind; a name's place among the figure's names is its colour, a level's its dash."""
+    names = figure.names()
     match mark:
         case Curve():
             _curve(mark, axes, names.index(mark.name) % len(COLOURS))
@@ -144,7 +151,7 @@ def _draw(mark: Mark, axes: Axes, names: list[str]) -> None:
         case Heat():
             _heat(mark, axes)
         case Level():
-            _level(mark, axes)
+            _level(mark, axes, figure.levels().index(mark.name) % len(LEVELS))
 
 
 def _curve(mark: Curve, axes: Axes, place: int) -> None:
@@ -190,6 +197,6 @@ def _heat(mark: Heat, axes: Axes) -> None:
     axes.figure.colorbar(shades, ax=axes, label=mark.name, shrink=0.9)
 
 
-def _level(mark: Level, axes: Axes) -> None:
+def _level(mark: Level, axes: Axes, place: int) -> None:
     line = axes.axhline if mark.axis == "y" else axes.axvline
-    line(mark.at, color=SOFT, linewidth=1.2, linestyle=(0, (4, 2)), label=mark.name)
+    line(mark.at, color=SOFT, linewidth=1.2, linestyle=LEVELS[place], label=mark.name)

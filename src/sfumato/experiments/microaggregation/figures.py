@@ -116,7 +116,8 @@ def _falling(course: pl.DataFrame, algorithm: str, against: str) -> Curve:
         pl.col("seconds").mean(), losses.median().alias("median"), losses.min().alias("least"),
         losses.max().alias("most"),
     )  # fmt: skip
-    return Curve(algorithm, *(by[name].to_list() for name in (against, "median", "least", "most")))
+    x, middle, low, high = (by[name].to_list() for name in (against, "median", "least", "most"))
+    return Curve(algorithm, x, middle, low, high)
 
 
 def _goals(goals: pl.DataFrame, found: Losses) -> Figure:
