@@ -90,7 +90,7 @@ EXPERIMENT = Experiment(
             ),
             quick=(
                 *grid(table=[CENSUS], k=[5, 10, 25], **AT, **FEW),
-                *grid(table=[IPUMS], k=[10], **AT, **FEW),
+                *grid(table=[IPUMS], k=[10], range_ratio=[0.4, 0.6], **FEW),
                 *grid(table=[CENSUS], k=[10], range_ratio=[0.8], **FEW),
             ),
         ),
@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
             "noise",
             noise,
             full=(*grid(table=PAPER, range_ratio=(0.6, *RATIOS), **ALL), *grid(table=[SKEWED], **AT, **ALL)),
-            quick=(*grid(table=PAPER, **AT, **FEW), *grid(table=[CENSUS], range_ratio=[0.8], **FEW)),
+            quick=grid(table=PAPER, range_ratio=[0.6, 0.8], **FEW),
         ),
         Part(
             "distribution",
@@ -159,7 +159,7 @@ EXPERIMENT = Experiment(
                 *grid(table=TABLES, epsilon=[0.005, 0.01, 0.05, 0.1, 0.5, 1.0], **AT, **RELEASES),
                 *grid(table=PAPER, epsilon=[0.1], range_ratio=RATIOS, queries=[5000], seed=[1, 2, 3, 4, 5]),
             ),
-            quick=grid(table=PAPER, epsilon=[0.005, 0.1, 1.0], **AT, queries=[1000], seed=[1, 2]),
+            quick=grid(table=PAPER, epsilon=[0.005, 0.01, 0.1, 1.0], **AT, queries=[1000], seed=[1, 2]),
         ),
         Part(
             "sampled",
