@@ -39,7 +39,7 @@ def drawing(figure: Figure) -> str:
     """
     from plotly.subplots import make_subplots
 
-    across = min(ACROSS, len(figure.panels))
+    across = 2 if len(figure.panels) == 4 else min(ACROSS, len(figure.panels))
     down = -(-len(figure.panels) // across)
     canvas = make_subplots(down, across, subplot_titles=[_lines(panel.title) for panel in figure.panels])
     shown: set[str] = set()

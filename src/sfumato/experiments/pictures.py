@@ -35,7 +35,7 @@ STYLE: dict[Any, Any] = {  # matplotlib types the keys one by one
 
 
 def picture(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, its panels in rows of three.
+    """Write a figure as PNG, its panels in rows of three, four of them in two rows of two.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "loss.png"
@@ -48,7 +48,7 @@ def picture(figure: Figure, path: Path) -> None:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise MissingExtraError("figures need matplotlib; pip install 'sfumato[experiments]'") from error
-    across = min(ACROSS, len(figure.panels))
+    across = 2 if len(figure.panels) == 4 else min(ACROSS, len(figure.panels))
     down = -(-len(figure.panels) // across)
     with mpl.rc_context():
         mpl.rcdefaults()

@@ -198,7 +198,8 @@ def _distribution(frame: pl.DataFrame) -> Figure:
     last = int(frame["per cent"].to_numpy().max())
     for way in WAYS:
         found = dict(frame.filter(counting=way).select("per cent", "queries counted").iter_rows())
-        bars = Bars(way, [str(place) for place in range(last + 1)], [found.get(place, 0) for place in range(last + 1)])
+        places = range(last + 1)
+        bars = Bars("queries", [str(place) for place in places], [found.get(place, 0) for place in places])
         panels.append(Panel(way, "error, per cent, rounded down", "queries", [bars]))
     return Figure(
         "distribution",
