@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-long lint bench docs lock lock-peers clean
+.PHONY: demo test test-long lint bench docs pictures lock lock-peers clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py out
@@ -26,6 +26,9 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py
+
+pictures: $(READY) # of README and guides; those of the demo's report need Chromium
+	$(BIN)/python docs/make_pictures.py
 
 lock:
 	uv pip compile --universal --python-version 3.11 pyproject.toml --extra dev \
