@@ -119,7 +119,7 @@ def _decades(axis: Axis) -> None:
     low, high = sorted(axis.get_view_interval())
 
     def between(value: float, _: int) -> str:
-        return plain_power(value) if high < 15 * low and f"{value:.0e}"[0] in "25" else ""
+        return plain_power(value) if high < 15 * low and f"{value:.3e}"[:5] in {"1.500", "2.000", "5.000"} else ""
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain_power(value)))
     axis.set_minor_formatter(FuncFormatter(between))
@@ -128,14 +128,14 @@ def _decades(axis: Axis) -> None:
 def plain_power(value: float) -> str:
     """Return a tick's value as a reader writes it.
 
-    >>> plain_power(0.1), plain_power(10_000.0), plain_power(1e8), plain_power(2e-5)
-    ('0.1', '10,000', '10⁸', '2·10⁻⁵')
+    >>> plain_power(0.1), plain_power(10_000.0), plain_power(1e8), plain_power(1.5e-5)
+    ('0.1', '10,000', '10⁸', '1.5·10⁻⁵')
     """
     if 1e-3 <= value < 1e6 or value <= 0:
         return f"{value:,.10g}"
-    digit, _, power = f"{value:.0e}".partition("e")
+    digits, _, power = f"{value:.4e}".partition("e")
     raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
+    return f"10{raised}" if float(digits) == 1 else f"{float(digits):g}·10{raised}"
 
 
 def _draw(mark: Mark, axes: Axes, figure: Figure) -> None:

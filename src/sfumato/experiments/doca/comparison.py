@@ -109,7 +109,7 @@ def _histogram(table: pl.DataFrame, one: pl.DataFrame) -> Iterator[Comparison]:
         for name, column in (("doca", "intersection"), ("adaptive", "intersection"), ("doca", "intersection_common"))
     )
     note = (
-        f"our month is bumpier; where the source's bins lie is not said: over the range of both histograms ours is "
+        f"another month; where the source's bins lie is not said: over the range of both histograms ours is "
         f"{common:.1f}. Best: adaptive histogram, with a proof"
     )
     yield Comparison("section 4", "intersection of histograms, per cent", INTERSECTION, doca, best, note, 0.05)
