@@ -28,15 +28,24 @@ def picture(curves: Iterable[Curve], over: str) -> str:
 
     shown = [curve for curve in curves if curve.over == over]
     with rc_context({"svg.hashsalt": "sfumato", "font.size": 11}):
-        figure = Figure(figsize=(11, 5.2), layout="constrained", facecolor="white")
+        figure = Figure(figsize=(11, 6.4), layout="constrained", facecolor="white")
         for panel, (title, names) in zip(figure.subplots(1, 2), PANELS.items(), strict=True):
             _draw(panel, shown, names)
             panel.set(title=title, xlabel=AXES[over], ylabel="seconds", xscale="log", yscale="log", facecolor="white")
             panel.grid(visible=True, which="major", color="#cccccc", linewidth=0.6)
-            panel.legend(fontsize=9, framealpha=1)
+            if over != "n":
+                _plain_ticks(panel, shown, names)
+            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False, fontsize=9)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def _plain_ticks(panel: Axes, curves: Sequence[Curve], names: Sequence[str]) -> None:
+    """Write the few places of a short axis as they are."""
+    places = sorted({place for curve in curves if curve.what in names for place, _ in curve.points})
+    panel.set_xticks(places, [f"{place:g}" for place in places])
+    panel.minorticks_off()
 
 
 def _draw(panel: Axes, curves: Sequence[Curve], names: Sequence[str]) -> None:
