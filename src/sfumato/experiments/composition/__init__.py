@@ -157,7 +157,7 @@ EXPERIMENT = Experiment(
             private_mondrian,
             full=(
                 *grid(table=TABLES, epsilon=[0.005, 0.01, 0.05, 0.1, 0.5, 1.0], **AT, **RELEASES),
-                *grid(table=PAPER, epsilon=[0.1], range_ratio=RATIOS, queries=[5000], seed=[1, 2, 3, 4, 5]),
+                *grid(table=PAPER, epsilon=[0.1], range_ratio=RATIOS, queries=[5000], seed=[1, 2, 3]),
             ),
             quick=grid(table=PAPER, epsilon=[0.005, 0.01, 0.1, 1.0], **AT, queries=[1000], seed=[1, 2]),
         ),
@@ -167,11 +167,11 @@ EXPERIMENT = Experiment(
             full=(
                 *grid(
                     table=TABLES, algorithm=[SAFEPUB, CROWD], k=[10], epsilon=[0.1, 0.5, 1.0, 2.0],
-                    **AT, queries=[5000], seed=[1, 2, 3, 4, 5],
+                    **AT, queries=[5000], seed=[1, 2, 3],
                 ),
                 *grid(
                     table=[IPUMS], algorithm=[SAFEPUB], k=[5, 20, 50, 100], epsilon=[1.0],
-                    **AT, queries=[5000], seed=[1, 2, 3, 4, 5],
+                    **AT, queries=[5000], seed=[1, 2, 3],
                 ),
             ),
             quick=grid(
