@@ -37,9 +37,9 @@ of one round. MDAV\\* is our reading of Thaeter & Reischuk (2018). SimU and SimC
 MDAV's numbers are the literature's; the best published losses are remembered, not looked up.
 
 *Best* is ours: polish MDAV's groups by small moves, then search by kicks ({KICKS:,} unless said otherwise). Searches
-end after a number of kicks and not by the clock: losses are the same on every machine. Seconds are processor time of
-one thread; cases run beside each other on all cores, which disturbs them by some tens of per cent, more where the
-machine has other work. Seed 0 marks algorithms that draw nothing.
+end after a number of kicks and not by the clock, so that losses do not hang on a machine's speed. Seconds are processor
+time of one thread; cases run beside each other on all cores, which disturbs them by some tens of per cent, more where
+the machine has other work. Seed 0 marks algorithms that draw nothing.
 """
 SETS = ("CENSUS", "TARRAGONA", "EIA", *DRAWN, "Cloud1", "Cloud2")
 SIZES = (3, 4, 5, 6, 8, 10)
@@ -106,7 +106,7 @@ EXPERIMENT = Experiment(
             ),
         ),
         Part("runs", loss, full=_runs(1000), quick=_runs(40)),
-        Part("course", course, full=_course(50, 5), quick=_course(3, 1)),
+        Part("course", course, full=_course(50, 5), quick=_course(2, 1)),
         Part(
             "columns",
             column_loss,

@@ -43,11 +43,9 @@ def draw(rows: Rows) -> list[Figure]:
 
 def _losses(found: Losses, datasets: Sequence[str], name: str, shows: str) -> Figure:
     panels = [Panel(dataset, "k", "loss, per cent", _by_size(found, dataset)) for dataset in datasets]
-    caption = f"Lower is better; V-MDAV on SimC is drawn with γ = 1.1 as advised for clustered data. {SEEDS}"
+    gamma = "V-MDAV has γ = 1.1 on SimC, as its authors advise for clustered data, and γ = 0.2 elsewhere"
+    caption = f"Lower is better. kAnonyMeans is the mean of its seeds; {gamma}."
     return Figure(name, f"Loss against k: {', '.join(datasets)}", shows, caption, panels)
-
-
-SEEDS = "kAnonyMeans is the mean of its seeds."
 
 
 def _by_size(found: Losses, dataset: str) -> list[Curve]:
@@ -74,7 +72,7 @@ def _gains(found: Losses) -> Figure:
             gains = [gain(found, algorithm, "MDAV+", [(dataset, k) for dataset in chosen]) for k in sizes]
             curves += [Curve(algorithm, sizes, gains)] if sizes else []
         panels.append(Panel(title, "k", "less loss than MDAV+, per cent", curves))
-    caption = "Means of ratios over the sets; the larger k, the stronger the algorithms that move records about."
+    caption = "Means of ratios over the sets, which single sets can carry: without the drawn ones the gain is smaller."
     return Figure("gains", "Gain over MDAV+", "the slides' summary, by k", caption, panels)
 
 
@@ -88,7 +86,7 @@ def _histogram(runs: pl.DataFrame, found: Losses) -> Figure:
     levels = [Level(name, found["CENSUS", 3, name], "x") for name in ("MDAV", "MDAV+", EVOLVED, SEARCHED)]
     panel = Panel("", "loss, per cent", "runs", [*steps, *levels])
     number = runs.height // len(steps)
-    caption = "Hardly a single run reaches MDAV+; more rounds help, and the search loses far less than any run."
+    caption = "Lines mark what other algorithms lose on the same records; a run of more rounds lies further left."
     title = f"{number:,} runs of kAnonyMeans on CENSUS, k = 3"
     return Figure("histogram", title, "the slides' histogram", caption, [panel])
 
@@ -138,7 +136,7 @@ def _goals(goals: pl.DataFrame, found: Losses) -> Figure:
         Ranked(MERGED, labels, [100 * found[(*case, MERGED)] / found[(*case, "MDAV")] for case in cases]),
     ]
     panel = Panel("", "loss as a share of MDAV's, per cent", "", [*marks, Level("MDAV", 100, "x")])
-    caption = "Polishing takes less than a second and is most of the way; the search takes the rest."
+    caption = "Polishing takes about a second and is most of the way from MDAV; the search takes the rest."
     return Figure("goals", "How low the search goes", "our goals", caption, [panel])
 
 
