@@ -91,12 +91,13 @@ def second_release(out: Path) -> Chapter:
         f"The table was published with {HALF} visits and again with all {table.rows}. Each release is safe alone; "
         f"side by side, careless ones expose people in {exposed} ways, those published by republish in {safe}."
     )
+    attacked_together[1] += [finding for number in (1, 2) for finding in attacked(out / f"series-{number}.csv")]
     names = ("Published carelessly", "Published with republish")
     attacks = dict(zip(names, attacked_together, strict=True))
     cards = {f"series-{number}.csv": release.card for number, release in enumerate(releases, start=1)}
     rows = " and ".join(f"{release.table.rows:,}" for release in releases)
     gists = [
-        Gist("table", f"two tables of {rows} rows", pledge(releases[-1].card), attacks[names[1]]),
+        Gist("table", f"two tables of {rows} rows", pledge(releases[-1].card), attacks[names[1]], releases=2),
         Gist(
             "table",
             "the same tables, published carelessly",

@@ -96,13 +96,13 @@ def test_a_chapter_that_says_nothing_is_taken_for_the_stewards() -> None:
 
 def test_the_opening_counts_what_left_apart_from_what_was_kept_back() -> None:
     gists = [
-        Gist("table", "two tables", "k-anonymity 5", [STOOD, STOOD]),
+        Gist("table", "two tables", "k-anonymity 5", [STOOD, STOOD], releases=2),
         Gist("table", "careless tables", "the same", [FELL, FELL, STOOD], published=False),
     ]
     chapter = findings_chapter("Series", "Twice.", {"Careless": [FELL], "Safe": [STOOD]}, gists=gists)
     page = collect("Doors", [chapter, Chapter("Other", element("p", "…"), [])], opening="Two doors.")
     tiles = dict(re.findall(r"<div><dt>([^<]*)</dt><dd>([^<]*)</dd></div>", page))
-    assert tiles["Releases"] == "1"
+    assert tiles["Releases"] == "2"
     assert tiles["Their claims refuted"] == "0 of 2"
     assert tiles["Refuted of what was kept back"] == "2 of 3"
     assert "Two doors." in page

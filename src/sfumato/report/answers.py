@@ -52,7 +52,7 @@ def answers_chapter(
         Section("The public cards", joined(folds)),
     ]
     summary = joined([element("p", lead, class_="lead"), _tiles(answers, ledger), _key() if truths else Markup()])
-    gist = Gist("query", f"{count(len(answers))} answers", _pledge(answers, ledger), findings)
+    gist = Gist("query", f"{count(len(answers))} answers", _pledge(answers, ledger), findings, releases=len(answers))
     return Chapter(heading, summary, sections, RAW if truths else "", [gist])
 
 

@@ -16,7 +16,7 @@ from sfumato.report.words import count
 
 @dataclass(frozen=True)
 class Gist:
-    """One release in a line: what left, the promise in a few words, and what attacks found.
+    """One release, or several alike, in a line: what left, the promise in a few words, and what attacks found.
 
     A gist that is not `published` tells of something that was made and attacked for comparison and stayed in the house.
 
@@ -29,6 +29,7 @@ class Gist:
     promise: str
     findings: Sequence[Finding] = ()
     published: bool = True
+    releases: int = 1
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _strip(gists: Sequence[Gist]) -> Markup:
     doors = dict.fromkeys(gist.door for gist in left)
     fallen, tried = _tally(left)
     figures = {
-        "Releases": count(len(left)),
+        "Releases": count(sum(gist.releases for gist in left)),
         "Doors they left by": ", ".join(doors) or "none",
         "Their claims refuted": f"{count(fallen)} of {count(tried)}",
     }
