@@ -28,12 +28,12 @@ ABOUT = f"""
 Microaggregation puts records into groups of at least k near ones and publishes each group's mean. The loss is what is
 left out: the squared error within groups as a share of all variance, in per cent, over z-scored columns. The slides
 group by κ-means, merge what is too small and split what is too large (kAnonyMeans), and breed the first centres
-(kAnonyMeans\\*).
+(kAnonyMeans*).
 
 The slides give three averages in words; their curves are pictures without numbers, and their parameters (κ, rounds,
 population, stopping) are not given. Ours: κ = ⌊n/k⌋, κ-means++, one round as in the listing, or up to 20 rounds of
-κ-means after merge and split; kAnonyMeans\\* with a population of 20, five survivors, eight mutants and 30 generations
-of one round. MDAV\\* is our reading of Thaeter & Reischuk (2018). SimU and SimC are drawn here after their description.
+κ-means after merge and split; kAnonyMeans* with a population of 20, five survivors, eight mutants and 30 generations
+of one round. MDAV* is our reading of Thaeter & Reischuk (2018). SimU and SimC are drawn here after their description.
 MDAV's numbers are the literature's; the best published losses are remembered, not looked up.
 
 *Best* is ours: polish MDAV's groups by small moves, then search by kicks ({KICKS:,} unless said otherwise). Searches

@@ -63,7 +63,7 @@ def _gains(found: Losses) -> Figure:
     panels = []
     for title, chosen in {"all sets": sets, "without SimU and SimC": [s for s in sets if s[:3] != "Sim"]}.items():
         curves = []
-        for algorithm in (name for name in SHOWN if name not in {"MDAV+", SCATTERED}):
+        for algorithm in SHOWN:
             sizes = [
                 k
                 for k in dict.fromkeys(k for _, k, _ in found)
