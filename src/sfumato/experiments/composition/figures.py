@@ -236,10 +236,6 @@ def _calibrations(rows: Rows) -> Figure:
 def _surviving(rows: Rows) -> Figure:
     panels = [_beside(rows, table) for table in SHOWN if table in set(rows["private-mondrian"]["table"])]
     panels += list(_by_ratio(rows))
-    kept = rows["sampled"].filter(table=IPUMS, algorithm="SafePub", epsilon=1.0)
-    kept = kept.with_columns(error=pl.col("rows kept") / pl.col("rows sampled"))
-    shares = [curve(kept, "k", "SafePub"), curve(kept.with_columns(error="beta"), "k", "sampling rate of SafePub")]
-    panels.append(Panel("IPUMS, ε = 1: sampled rows that are kept", "k", "share", shares, log_x=True))
     return Figure(
         "surviving",
         "What survives the attack, on the same queries",
@@ -247,7 +243,7 @@ def _surviving(rows: Rows) -> Figure:
         "Private Mondrian promises ε for all queries together; SafePub and crowd blending promise k-anonymity too "
         "(k = 10, δ = 10⁻⁶), and pay with a small sample. The broken combination spends ε on each query and keeps no "
         "promise. Where columns are even and independent a few boxes are enough; where incomes are skewed, only a "
-        "larger ε helps.",
+        "larger ε helps. SafePub picks a scheme for its detail, which more ε makes finer, not for this error.",
         panels,
     )
 
