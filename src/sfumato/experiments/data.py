@@ -15,6 +15,8 @@ import polars as pl
 
 from sfumato.errors import InputError
 
+MADE = Path(__file__).with_name("stand_ins.py")
+
 
 @dataclass(frozen=True)
 class Data:
@@ -44,11 +46,11 @@ class Data:
         return _read(self.folder / file) if self.folder is not None and self.real(file) else _made(file)
 
     def fingerprint(self, files: Iterable[str]) -> str:
-        """Return a hash of the files' content; a stand-in counts by its name, since the code makes it."""
+        """Return a hash of the files' content; a stand-in counts by the code that makes it."""
         digest = hashlib.sha256()
         for file in files:
             there = self.folder / file if self.folder is not None and self.real(file) else None
-            digest.update(file.encode() + b"\0" + (b"made" if there is None else _content(there)))
+            digest.update(file.encode() + b"\0" + _content(MADE if there is None else there))
         return digest.hexdigest()
 
 
