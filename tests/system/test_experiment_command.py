@@ -63,7 +63,8 @@ def test_without_data_an_experiment_runs_on_stand_ins_and_says_so(tmp_path: Path
     [
         (["nothing"], "nothing"),
         (["basics", "--data", "no-such-folder"], "folder 'no-such-folder' does not exist; give --data"),
-        (["basics", "-o", "setup-is-a-file"], "is not a folder"),
+        (["basics", "-o", "/proc/nothing"], "'/proc/nothing' cannot be written (No such file or directory); give -o"),
+        (["basics", "-o", "setup-is-a-file"], "cannot be written (Not a directory); give -o a folder"),
     ],
 )
 def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -75,14 +76,21 @@ def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: list[str], said: s
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_place_without_utf8_gets_the_same_page(tmp_path: Path) -> None:
+    plain = {**PLAIN, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "sfumato", "experiment", "basics", "-o", "größe"]
+    done = subprocess.run(command, capture_output=True, env=plain, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "größe" / "basics.md").read_bytes() == (PAGES / "basics.md").read_bytes()
+
+
 def test_interrupted_it_says_that_the_same_command_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sfumato", "experiment", "bikes", "-o", str(tmp_path)]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=PLAIN)
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=PLAIN, start_new_session=True)
     deadline = time.monotonic() + 60
     while not list(tmp_path.rglob("*.json")) and time.monotonic() < deadline:
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert said.splitlines()[-1].startswith("sfumato: interrupted; what is done is kept in")
-    assert "Traceback" not in said
+    assert said == f"sfumato: interrupted; what is done is kept in '{tmp_path}', the same command goes on\n"

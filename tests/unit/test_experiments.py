@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from sfumato.errors import InputError
+from sfumato.durable import hold
+from sfumato.errors import InputError, MissingExtraError, SfumatoError
 from sfumato.experiments import runner
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Comparison, Experiment, Part, Row, grid
@@ -21,7 +23,7 @@ from sfumato.experiments.figure import Bars, Curve, Figure, Heat, Level, Mark, P
 from sfumato.experiments.interactive import drawing
 from sfumato.experiments.page import Page
 from sfumato.experiments.pictures import picture
-from sfumato.experiments.produce import NAMES, declared
+from sfumato.experiments.produce import KEPT, NAMES, declared, produce
 from sfumato.experiments.runner import Run, carry_out
 from sfumato.experiments.stand_ins import MAKERS
 
@@ -77,6 +79,102 @@ def test_a_second_run_computes_nothing_and_gives_the_same(tmp_path: Path, monkey
     more = Run(toy(n=[1, 2, 3], seed=[1]), Data(None), tmp_path, quick=False)
     with pytest.raises(AssertionError, match="again"):
         carry_out(more)
+
+
+@pytest.mark.parametrize("left", [b"", b'[{"square": 4', b"{}", b"[4]", b"\xff\x00"], ids=repr)
+def test_rows_that_a_crash_has_spoilt_are_computed_again(left: bytes, tmp_path: Path) -> None:
+    run = Run(toy(n=[1, 2], seed=[1]), Data(None), tmp_path, quick=False)
+    first = carry_out(run, workers=1)["squares"].drop("process")
+    run.cases()[1][2].write_bytes(left)
+    assert carry_out(run, workers=1)["squares"].drop("process").equals(first)
+
+
+def ended(data: Data, n: int) -> Iterator[Row]:
+    del data
+    if n == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield {"m": n}
+
+
+def test_a_worker_that_is_killed_ends_the_run_in_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
+    part = Part("ended", ended, full=grid(n=[1, 2]), quick=())
+    experiment = Experiment("toy", "", "", "", (part,), compare=lambda _: [], draw=lambda _: [])
+    run = Run(experiment, Data(None), tmp_path, quick=False)
+    with pytest.raises(SfumatoError, match=r"was ended \(too little memory\?\); what is done is kept"):
+        carry_out(run, workers=1)
+    assert [path.exists() for _, _, path in run.cases()] == [True, False]
+
+
+def test_nobody_else_writes_to_the_folder_of_a_run(tmp_path: Path) -> None:
+    produce(toy(n=[1], seed=[1]), Data(None), tmp_path)
+    with (tmp_path / "toy" / KEPT / "lock").open("rb") as lock:
+        hold(lock.fileno(), "the folder")
+        with pytest.raises(InputError, match="toy' is in use by another process"):
+            produce(toy(n=[1], seed=[1]), Data(None), tmp_path)
+    produce(toy(n=[1], seed=[1]), Data(None), tmp_path)
+
+
+def test_a_page_that_cannot_be_finished_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    produce(toy(n=[1], seed=[1]), Data(None), tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if KEPT not in path.parts and path.is_file()}
+    assert {path.suffix for path in before} == {".md", ".html", ".csv"}
+
+    def full(page: Page) -> str:
+        raise OSError(28, "No space left on device", str(page.title))
+
+    monkeypatch.setattr(Page, "html", full)
+    with pytest.raises(InputError, match=r"'A toy' cannot be written \(No space left on device\); give -o"):
+        produce(toy(n=[1, 2], seed=[1]), Data(None), tmp_path)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_what_draws_is_asked_for_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MissingExtraError, match=r"^experiments need plotly; pip install 'sfumato\[experiments\]'$"):
+        produce(toy(n=[1], seed=[1]), Data(None), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "spoil, said",
+    [
+        (lambda _: "", r"cannot be read \(empty CSV\); repair it, or take it away"),
+        (lambda text: text[:3000], "has .* rows; the experiment needs at least 834|has empty cells"),
+        (lambda text: text.replace("SALES", "SOLD", 1), "has no column 'SALES'"),
+        (lambda text: _with_first_cell(text, "many"), "column 'FIXED.ASSETS' of .* holds text"),
+        (lambda text: _with_first_cell(text, ""), "column 'FIXED.ASSETS' of .* has empty cells"),
+        (lambda text: _with_first_cell(text, "inf"), "column 'FIXED.ASSETS' of .* has infinite values"),
+    ],
+)
+def test_a_data_set_that_is_not_what_it_should_be_is_refused(
+    spoil: Callable[[str], str], said: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a[1]*"  # a name, not a pattern
+    folder.mkdir()
+    whole = Data(None).frame("tarragona.csv").write_csv()
+    (folder / "tarragona.csv").write_text(whole)
+    Data(folder).check(["tarragona.csv", "census.csv"])
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "tarragona.csv").write_text(spoil(whole))
+    with pytest.raises(InputError, match=said):
+        Data(again).check(["tarragona.csv"])
+
+
+def _with_first_cell(text: str, cell: str) -> str:
+    head, first, rest = text.split("\n", 2)
+    return "\n".join([head, ",".join([cell, *first.split(",")[1:]]), rest])
+
+
+@pytest.mark.parametrize("file", ["backblaze_smart9_201609.parquet", "citibike_nyc_sample_2013_2014.csv.gz"])
+def test_a_file_that_is_cut_off_or_a_folder_is_refused(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_bytes((b"PAR1" if file.endswith("parquet") else gzip.compress(b"a,b\n" * 999))[:20])
+    with pytest.raises(InputError, match=r"cannot be read \(.*\w.*\); repair it"):
+        Data(tmp_path).check([file])
+    (tmp_path / file).unlink()
+    (tmp_path / file).mkdir()
+    with pytest.raises(InputError, match=r"cannot be read \(Is a directory\); repair it"):
+        Data(tmp_path).check([file])
 
 
 def test_other_code_or_other_data_make_other_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

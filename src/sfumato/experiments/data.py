@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from sfumato.errors import InputError
+from sfumato.errors import InputError, suggestion
 
 MADE = Path(__file__).with_name("stand_ins.py")
 
@@ -31,7 +31,9 @@ class Data:
 
     def __post_init__(self) -> None:
         if self.folder is not None and not self.folder.is_dir():
-            raise InputError(f"folder '{self.folder}' does not exist; give --data the folder with the data sets")
+            raise InputError(
+                f"folder '{self.folder}' does not exist; give --data (or SFUMATO_DATA) a folder of data sets"
+            )
 
     def real(self, file: str) -> bool:
         """Whether a file is there; otherwise a stand-in is used."""
@@ -45,6 +47,15 @@ class Data:
         """Return a data set, every cell as the file has it and numbers as numbers, or its stand-in."""
         return _read(self.folder / file) if self.folder is not None and self.real(file) else _made(file)
 
+    def check(self, files: Iterable[str]) -> None:
+        """Refuse a real file that cannot be read, or lacks columns, numbers or rows that its stand-in has.
+
+        >>> Data(None).check(["census.csv"])
+        """
+        for file in files:
+            if self.folder is not None and self.real(file):
+                _compare(f"data set '{self.folder / file}'", self.frame(file), _made(file))
+
     def fingerprint(self, files: Iterable[str]) -> str:
         """Return a hash of the files' content; a stand-in counts by the code that makes it."""
         digest = hashlib.sha256()
@@ -56,9 +67,32 @@ class Data:
 
 @lru_cache(maxsize=2)
 def _read(path: Path) -> pl.DataFrame:
-    if path.suffix == ".parquet":
-        return pl.read_parquet(path)
-    return pl.read_csv(path, infer_schema_length=None)
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".parquet":
+            return pl.read_parquet(content)
+        return pl.read_csv(content, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
+        raise InputError(
+            f"data set '{path}' cannot be read ({why}); repair it, or take it away to use a stand-in"
+        ) from error
+
+
+def _compare(name: str, found: pl.DataFrame, known: pl.DataFrame) -> None:
+    """Refuse a table with less in it than the stand-in of its shape."""
+    lacking = [column for column in known.columns if column not in found.columns]
+    if lacking:
+        raise InputError(f"{name} has no column '{lacking[0]}'{suggestion(lacking[0], found.columns)}")
+    for column in known.columns:
+        if known[column].dtype.is_numeric() and not found[column].dtype.is_numeric():
+            raise InputError(f"column '{column}' of {name} holds text; every cell must be a number")
+        if found[column].null_count() and not known[column].null_count():
+            raise InputError(f"column '{column}' of {name} has empty cells; every row needs a value")
+        if found[column].dtype.is_float() and not found[column].is_finite().all():
+            raise InputError(f"column '{column}' of {name} has infinite values; every number must be finite")
+    if found.height < known.height:
+        raise InputError(f"{name} has {found.height:,} rows; the experiment needs at least {known.height:,}")
 
 
 @lru_cache(maxsize=2)

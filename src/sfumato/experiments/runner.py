@@ -10,25 +10,29 @@ import hashlib
 import inspect
 import json
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context
 from pathlib import Path
 
 import polars as pl
 
 import sfumato
 from sfumato.durable import write_durably
+from sfumato.errors import SfumatoError
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Case, Experiment, Part, Row, Rows
 from sfumato.progress import tell
 
 NOT_COMPUTING = {"cli", "report", "checks", "engines", "experiments"}  # changes there leave a case's rows as they are
 PRESENTING = {"__init__.py", "figures.py", "comparison.py"}
+GOES_ON = "what is done is kept, the same command goes on"
 ONE_THREAD = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -60,31 +64,56 @@ class Run:
 def carry_out(run: Run, workers: int | None = None) -> Rows:
     """Return the rows of every part, in the declared order, computing the cases whose rows are not kept yet."""
     cases = run.cases()
-    waiting = [entry for entry in cases if not entry[2].exists()]
+    waiting = [entry for entry in cases if _kept(entry[2]) is None]
     _compute(run, waiting, len(cases), workers or os.cpu_count() or 1)
     found: dict[str, list[Row]] = {part.name: [] for part in run.experiment.parts}
     for part, case, path in cases:
-        found[part.name] += [{**case, **row} for row in json.loads(path.read_text(encoding="utf-8"))]
+        found[part.name] += [{**case, **row} for row in _kept(path) or ()]
     return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in found.items()}
 
 
+def _kept(path: Path) -> list[Row] | None:
+    """Return a case's kept rows, or None where there are none or a crash has spoilt them."""
+    try:
+        rows = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else None
+
+
 def _compute(run: Run, waiting: Sequence[tuple[Part, Case, Path]], total: int, workers: int) -> None:
-    done = total - len(waiting)
     if not waiting:
         return
-    with _one_thread_each(), ProcessPoolExecutor(workers, get_context("spawn"), initializer=_end_with_parent) as pool:
-        futures: dict[Future[None], str] = {
-            pool.submit(_keep, part.run, run.data, dict(case), path): part.name for part, case, path in waiting
-        }
-        tell(done / total, f"{run.experiment.name}: {done} of {total} cases")
+    context = get_context("spawn")
+    watched, alive = context.Pipe(duplex=False)
+    with (
+        watched, alive, _one_thread_each(),
+        ProcessPoolExecutor(workers, context, initializer=_end_with, initargs=(watched,)) as pool,
+    ):  # fmt: skip
         try:
-            for future in as_completed(futures):
-                future.result()
-                done += 1
-                tell(done / total, f"{run.experiment.name}: {done} of {total} cases, {futures[future]}")
-        except BaseException:
+            with _deaf_to_interrupts():
+                futures = {
+                    pool.submit(_keep, part.run, run.data, dict(case), path): part.name for part, case, path in waiting
+                }
+            _wait(futures, run.experiment.name, total)
+        except BaseException as error:
+            alive.close()
             pool.shutdown(wait=False, cancel_futures=True)
+            if isinstance(error, BrokenProcessPool):
+                raise SfumatoError(
+                    "a process that computed cases was ended (too little memory?); " + GOES_ON
+                ) from error
             raise
+
+
+def _wait(futures: Mapping[Future[None], str], name: str, total: int) -> None:
+    """Wait for every case and tell how many of all are done."""
+    done = total - len(futures)
+    tell(done / total, f"{name}: {done} of {total} cases")
+    for future in as_completed(futures):
+        future.result()
+        done += 1
+        tell(done / total, f"{name}: {done} of {total} cases, {futures[future]}")
 
 
 def _keep(compute: Callable[..., Iterable[Row]], data: Data, case: dict[str, object], path: Path) -> None:
@@ -108,11 +137,22 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _end_with_parent() -> None:
-    """Make this process end when the one that started it is gone, however that went."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from processes that start inside the block, for good, and from this one until the block ends.
+
+    A terminal sends it to all of them, and each would print where it was; this process alone decides.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with(watched: connection.Connection) -> None:
+    """Make this process end when the other end of a pipe is closed: on purpose, or since its owner is gone."""
+    threading.Thread(target=lambda: (connection.wait([watched]), os._exit(1)), daemon=True).start()
 
 
 def _name(part: Part, case: Case, content: str) -> str:

@@ -32,6 +32,7 @@ IPUMS = {  # the coded columns, each with its smallest code and the largest
     "vetstat": (0, 2),
 }  # fmt: skip
 DRIVES, DAYS, RIDES, STATIONS = 20_000, 15, 20_000, 60
+MISSED = (6000, 18_000)  # minutes in which the meter said nothing
 START = dt.datetime(2014, 1, 1, tzinfo=dt.UTC)
 
 
@@ -110,7 +111,7 @@ def _power(draw: np.random.Generator) -> pl.DataFrame:
             "Global_intensity": (used * 4.2).round(1),
             **rest,
         }
-    )
+    ).with_columns(pl.when(~pl.int_range(pl.len()).is_in(MISSED)).then(pl.exclude("Datetime")))
 
 
 def _rides(draw: np.random.Generator) -> pl.DataFrame:
