@@ -1,6 +1,6 @@
 """What each algorithm loses on a set: L = 100 · SSE / SST in per cent (Domingo-Ferrer & Mateo-Sanz 2002).
 
-Nothing here is stopped by a clock, so that the same seed gives the same loss on every machine.
+Nothing here is stopped by a clock: the seed gives the loss, and a slower machine takes longer to find it.
 """
 
 from __future__ import annotations
