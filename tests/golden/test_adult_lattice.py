@@ -7,20 +7,46 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 import sfumato as sf
-from sfumato.tabular import Incognito
+from sfumato.tabular import Anonymizer, Incognito, Optimal
+from sfumato.tabular.lattice import Lattice, Levels, Tally
 
 QUASI = ["age", "workclass", "marital-status", "race", "sex"]
 
 
+EIGHT = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
+
+
+def adult(data: Callable[[str], Path], names: list[str]) -> tuple[sf.Table, sf.Schema]:
+    """Adult's training rows with the given quasi-identifiers and their hierarchies."""
+    trees = {name: sf.Hierarchy.from_csv(data(f"adult_hierarchies/{name}.csv")) for name in names}
+    columns = {name: sf.Attribute(name, sf.Role.QUASI, hierarchy=tree, missing=("?",)) for name, tree in trees.items()}
+    return sf.read(data("adult_train.csv.gz")), sf.Schema(columns, other="drop")
+
+
+@pytest.mark.parametrize(
+    "anonymizer, judged", [(Incognito(), 134), (Optimal(suppress=0.02), 1166)], ids=["all", "best"]
+)
+def test_few_nodes_of_adult_are_judged(
+    anonymizer: Anonymizer, judged: int, data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[Levels] = set()
+    tally = Lattice.tally
+
+    def counted(lattice: Lattice, levels: Levels) -> Tally:
+        seen.add(levels)
+        return tally(lattice, levels)
+
+    monkeypatch.setattr(Lattice, "tally", counted)
+    anonymizer.anonymize(*adult(data, EIGHT), [sf.KAnonymity(5)])
+    assert len(seen) == judged
+
+
 def test_minimal_nodes_of_adult_equal_those_of_a_group_by_per_node(data: Callable[[str], Path]) -> None:
-    table = sf.read(data("adult_train.csv.gz"))
-    trees = {name: sf.Hierarchy.from_csv(data(f"adult_hierarchies/{name}.csv")) for name in QUASI}
-    schema = sf.Schema(
-        {name: sf.Attribute(name, sf.Role.QUASI, hierarchy=tree, missing=("?",)) for name, tree in trees.items()},
-        other="drop",
-    )
+    table, schema = adult(data, QUASI)
+    trees = {name: column.hierarchy for name, column in schema.columns.items() if column.hierarchy is not None}
     found = Incognito().minimal_nodes(table, schema, [sf.KAnonymity(5)])
 
     raw = table.frame.select(pl.col(QUASI).cast(pl.String)).group_by(QUASI).len("rows")
