@@ -37,15 +37,32 @@ def read_folder(session: SparkSession, path: str | Path) -> DataFrame:
     Traceback (most recent call last):
     sfumato.errors.InputError: 'no-such-folder' does not exist; give a file or a folder of Parquet or CSV
     """
-    place = Path(path)
+    frame, kind = _read(session, Path(path))
+    with spark_sentences(f"'{path}' cannot be read"):
+        return plain(_with_integers(frame) if kind == CSV else frame)
+
+
+def read_cells(session: SparkSession, path: str | Path) -> DataFrame:
+    """Return the rows of a file or a folder with every CSV cell as text: how a column is stored depends on no row.
+
+    >>> read_cells(None, "no-such-folder")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: 'no-such-folder' does not exist; give a file or a folder of Parquet or CSV
+    """
+    return plain(_read(session, Path(path))[0])
+
+
+def _read(session: SparkSession, place: Path) -> tuple[DataFrame, str]:
+    """Return the rows as they are stored, and the format of the files."""
     files = _files(place)
     formats = {file: _format(file) for file in files}
     if len(set(formats.values())) > 1:
         first, second = (next(file for file, kind in formats.items() if kind == wanted) for wanted in (PARQUET, CSV))
         raise InputError(f"folder '{place}' mixes Parquet ('{first.name}') and CSV ('{second.name}'); give one kind")
     with spark_sentences(f"'{place}' cannot be read"):
-        frame = _csv(session, place, files) if CSV in formats.values() else session.read.parquet(_address(place))
-        return plain(frame)
+        if CSV in formats.values():
+            return _csv(session, place, files), CSV
+        return session.read.parquet(_address(place)), PARQUET
 
 
 def write_folder(frame: DataFrame, path: str | Path) -> None:
@@ -167,8 +184,7 @@ def _csv(session: SparkSession, place: Path, files: list[Path]) -> DataFrame:
     texts = types.StructType([types.StructField(name, types.StringType()) for name in header])
     options = {"header": "true", "sep": delimiter, "escape": '"', "mode": "FAILFAST", "columnPruning": "false"}
     options |= {"nullValue": NO_CELL, "emptyValue": ""}  # "" in quotes is a text without letters, not a missing one
-    frame = session.read.schema(texts).options(**options).csv(_address(place))
-    return _with_integers(frame)
+    return session.read.schema(texts).options(**options).csv(_address(place))
 
 
 def _with_integers(frame: DataFrame) -> DataFrame:
