@@ -42,17 +42,31 @@ def read_folder(session: SparkSession, path: str | Path) -> DataFrame:
         return plain(_with_integers(frame) if kind == CSV else frame)
 
 
-def read_cells(session: SparkSession, path: str | Path) -> DataFrame:
+def read_cells(session: SparkSession, path: str | Path, *, strict: bool = False) -> DataFrame:
     """Return the rows of a file or a folder with every CSV cell as text: how a column is stored depends on no row.
+
+    Unless it is read strictly, no line can make reading fail: cells that a line does not have are missing.
 
     >>> read_cells(None, "no-such-folder")
     Traceback (most recent call last):
     sfumato.errors.InputError: 'no-such-folder' does not exist; give a file or a folder of Parquet or CSV
     """
-    return plain(_read(session, Path(path))[0])
+    return plain(_read(session, Path(path), "FAILFAST" if strict else "PERMISSIVE")[0])
 
 
-def _read(session: SparkSession, place: Path) -> tuple[DataFrame, str]:
+def read_lines(session: SparkSession, path: str | Path) -> DataFrame | None:
+    """Return the lines of CSV files as they are written (column `value`), or None where the files are Parquet."""
+    files = _files(Path(path))
+    return session.read.text(_address(Path(path))) if _format(files[0]) == CSV else None
+
+
+def file_marks(path: str | Path) -> dict[str, tuple[int, int, int]]:
+    """Return the size, the time and the inode of every data file; they stay while nobody writes one."""
+    found = {str(file): file.stat() for file in _files(Path(path))}
+    return {name: (status.st_size, status.st_mtime_ns, status.st_ino) for name, status in found.items()}
+
+
+def _read(session: SparkSession, place: Path, mode: str = "FAILFAST") -> tuple[DataFrame, str]:
     """Return the rows as they are stored, and the format of the files."""
     files = _files(place)
     formats = {file: _format(file) for file in files}
@@ -61,7 +75,7 @@ def _read(session: SparkSession, place: Path) -> tuple[DataFrame, str]:
         raise InputError(f"folder '{place}' mixes Parquet ('{first.name}') and CSV ('{second.name}'); give one kind")
     with spark_sentences(f"'{place}' cannot be read"):
         if CSV in formats.values():
-            return _csv(session, place, files), CSV
+            return _csv(session, place, files, mode), CSV
         return session.read.parquet(_address(place)), PARQUET
 
 
@@ -170,7 +184,7 @@ def _head(file: Path) -> bytes:
         raise InputError(f"file '{file}' cannot be read: {error.strerror}") from error
 
 
-def _csv(session: SparkSession, place: Path, files: list[Path]) -> DataFrame:
+def _csv(session: SparkSession, place: Path, files: list[Path], mode: str) -> DataFrame:
     from pyspark.sql import types
 
     heads = [(file, _head(file)) for file in files]
@@ -182,7 +196,7 @@ def _csv(session: SparkSession, place: Path, files: list[Path]) -> DataFrame:
         if _header(head, str(file)) != (delimiter, header):
             raise InputError(f"files '{files[0].name}' and '{file.name}' have different headers; give them the same")
     texts = types.StructType([types.StructField(name, types.StringType()) for name in header])
-    options = {"header": "true", "sep": delimiter, "escape": '"', "mode": "FAILFAST", "columnPruning": "false"}
+    options = {"header": "true", "sep": delimiter, "escape": '"', "mode": mode, "columnPruning": "false"}
     options |= {"nullValue": NO_CELL, "emptyValue": ""}  # "" in quotes is a text without letters, not a missing one
     return session.read.schema(texts).options(**options).csv(_address(place))
 
