@@ -59,6 +59,8 @@ class SparkRows:
     sfumato.errors.InputError: 'somewhere' is no Spark master; give local[*], spark://host:7077 or sc://host:15002
     """
 
+    engine = "spark"
+
     def __init__(self, read: Callable[[], DataFrame], schema: Schema, path: Path | None) -> None:
         self._read, self._schema, self._path = read, schema, path
         self._marks: object = None
@@ -88,6 +90,10 @@ class SparkRows:
     def table(self) -> str:
         """What SQL calls the rows: the folder's stem, or `rows`."""
         return "rows" if self._path is None else self._path.name.partition(".")[0]
+
+    def under(self, schema: Schema) -> SparkRows:
+        """Return the same rows as another schema declares them."""
+        return SparkRows(self._read, schema, self._path)
 
     def declare(self) -> None:
         """Refuse CSV files of which a line cannot be read; questions would take such a line as it comes."""

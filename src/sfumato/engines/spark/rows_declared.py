@@ -26,7 +26,9 @@ def refuse_broken_lines(session: SparkSession, path: Path) -> None:
         return
     with spark_sentences(f"'{path}' cannot be read"):
         line = functions.col("value")
-        quotes = functions.length(line) - functions.length(functions.replace(line, functions.lit('"'), functions.lit("")))
+        quotes = functions.length(line) - functions.length(
+            functions.replace(line, functions.lit('"'), functions.lit(""))
+        )
         tests = [~functions.is_valid_utf8(line), functions.is_valid_utf8(line) & (quotes % 2 == 1)]
         found = lines.agg(*(functions.count_if(test) for test in tests)).first()
         read_cells(session, path, strict=True).count()
