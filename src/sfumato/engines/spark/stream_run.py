@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 SPARK = "spark"
+QUERY = r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: | SQLSTATE: \w+$"
 PATIENCE = 1  # seconds between two looks at whether to stop
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SETTINGS = {
@@ -191,4 +192,5 @@ def _sentences(what: str) -> Iterator[None]:
             yield
     except InputError as error:
         said = re.search(r"sfumato\.errors\.\w+: (.+)", str(error.__cause__ or ""))
-        raise (InputError(f"{what}: {said[1]}") if said else error) from error
+        told = said[1] if said else str(error).removeprefix(f"{what}: ")
+        raise InputError(f"{what}: {re.sub(QUERY, '', told)}") from error

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.engines.spark.folders import NO_CELL, PARQUET, _address, _files, _format, _head, plain, read_cells
+from sfumato.engines.spark.folders import NO_CELL, PARQUET, _files, _format, _head, plain, read_cells
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.stream_sink import located
 from sfumato.errors import InputError
 from sfumato.io import _header
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 ARRIVAL = ("_sfumato_time", "_sfumato_file", "_sfumato_block", "_sfumato_row")
-BATCH = "1g"  # the files of one micro-batch, together
+BATCH = 2**30  # bytes of the files of one micro-batch, together
 
 
 def read_growing(session: SparkSession, path: str | Path, *, files: int | None = None) -> DataFrame:
@@ -41,11 +42,11 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
     if nested is not None:
         raise InputError(f"folder '{folder}' has files in folders of its own ('{nested}'); put them side by side")
     schema = read_cells(session, folder).schema
-    limit = {"maxBytesPerTrigger": BATCH} if files is None else {"maxFilesPerTrigger": str(files)}
+    limit = {"maxBytesPerTrigger": str(BATCH)} if files is None else {"maxFilesPerTrigger": str(files)}
     reader = session.readStream.schema(schema).options(**limit)
     with spark_sentences(f"'{folder}' cannot be read"):
         if _format(found[0]) == PARQUET:
-            return _placed(plain(reader.parquet(_address(folder))), "_metadata.row_index")
+            return _placed(plain(reader.parquet(located(folder))), "_metadata.row_index")
         delimiter, _ = _header(_head(found[0]), str(found[0]))
         options = {
             "header": "true",
@@ -54,7 +55,7 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
             "columnPruning": "false",
             "enforceSchema": "false",
         }
-        cells = reader.options(**options, nullValue=NO_CELL, emptyValue="").csv(_address(folder))
+        cells = reader.options(**options, nullValue=NO_CELL, emptyValue="").csv(located(folder))
         return _numbered(_placed(cells, None))
 
 
