@@ -8,30 +8,22 @@ what backtracking costs otherwise). Time that grew with one row's text would tel
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-
-MOST = 100  # parts in one group: Java recurses for each, and a row's text must not exhaust its stack
 
 
 def atomic(pattern: str) -> str:
     r"""Return the regular expression of a pattern in which `%` stands for any characters and `_` for one.
 
     >>> atomic("a%b_%%c")
-    '(?s)^(?>a)(?>(?>.*?(?>b.))).*?(?>c)\\z'
+    '(?s)^a(?>.*?b.).*?c\\z'
     """
     first, *others = pattern.split("%")
     if not others:
         return rf"(?s)^{_stretch(first)}\z"
     *middle, last = others
-    found = _grouped([f"(?>.*?{_stretch(part)})" for part in middle if part])
+    found = "".join(f"(?>.*?{_stretch(part)})" for part in middle if part)
     return rf"(?s)^{_stretch(first)}{found}.*?{_stretch(last)}\z"
 
 
 def _stretch(part: str) -> str:
     """Return the expression of a part without `%`."""
-    return _grouped(["." if letter == "_" else re.escape(letter) for letter in part])
-
-
-def _grouped(parts: Sequence[str]) -> str:
-    """Return the parts one after the other, in groups of a few."""
-    return "".join(f"(?>{''.join(parts[start : start + MOST])})" for start in range(0, len(parts), MOST))
+    return "".join("." if letter == "_" else re.escape(letter) for letter in part)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sfumato.dp.rows.dialect import Dialect
 
-# DuckDB's spelling of a double from Java's: 1.0E7 is 10000000, 1.5E-9 is 1.5e-09.
+# DuckDB's spelling of a double from Java's: 1.0E7 is 10000000, 1.5E-9 is 1.5e-09. Java before 19 may add a digit.
 _PLAIN = r"regexp_replace(CAST(try_cast({text} AS DECIMAL(38, 21)) AS STRING), r'\.?0+$', '')"
 _EXPONENT = (
     r"format_string('%se%+03d', regexp_replace(substring_index({text}, 'E', 1), r'\.0$', ''), "
@@ -35,8 +35,8 @@ SPARK = Dialect(
     finite="{x} IS NOT NULL",
     whole_real="CASE WHEN abs({x}) < 9.2e18 THEN CASE WHEN {x} = floor({x}) THEN {whole} END END",
     real_text=(
-        f"CASE WHEN instr({{text}}, 'E') = 0 THEN regexp_replace({{text}}, r'\\.0+$', '') "
-        f"WHEN abs({{x}}) >= 1e-4 AND abs({{x}}) < 1e16 THEN {_PLAIN} ELSE {_EXPONENT} END"
+        f"CASE WHEN {{x}} IS NULL THEN NULL WHEN instr({{text}}, 'E') = 0 THEN regexp_replace({{text}}, r'\\.0+$', '') "
+        f"WHEN abs(try_cast({{text}} AS DOUBLE)) BETWEEN 1e-4 AND 9999999999999998e0 THEN {_PLAIN} ELSE {_EXPONENT} END"
     ),
     total="SUM(CAST({x} AS DECIMAL(38, 0)))",
     item="get(array({list}), CAST({place} AS INT))",
