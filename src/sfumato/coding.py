@@ -97,8 +97,10 @@ class Column:
         return self.missing_mark if value is None else str(value)
 
 
-def code(series: pl.Series, attribute: Attribute) -> Column:
+def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Column:
     """Return the column coded as its attribute declares, refusing values outside what is declared.
+
+    Where the series holds distinct values only, `rows` is how many rows they stand for; codes are those of all rows.
 
     >>> from sfumato.roles import Role
     >>> code(pl.Series("sex", ["F", "X"]), Attribute("sex", Role.QUASI, Kind.CATEGORY, categories=("F", "M")))
@@ -113,7 +115,7 @@ def code(series: pl.Series, attribute: Attribute) -> Column:
     missing = is_missing(series, attribute.missing)
     has_missing = bool(missing.any())
     if attribute.kind is not None and attribute.kind.numeric:
-        return _code_numbers(series, missing, attribute)
+        return _code_numbers(series, missing, attribute, rows or len(series))
     texts = _texts(series)
     if attribute.categories is not None:
         return _code_words(texts, missing, attribute, attribute.categories)
@@ -173,7 +175,7 @@ def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, word
     return Column(attribute, codes.to_numpy(), list(words), has_missing)
 
 
-def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute) -> Column:
+def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute, rows: int) -> Column:
     kind = attribute.kind or Kind.NUMBER
     numbers = parse(series, kind, missing)
     has_missing = bool(missing.any())
@@ -183,7 +185,7 @@ def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute) -
     if len(present) == 0:
         return Column(attribute, np.zeros(len(numbers), dtype=np.int32), np.empty(0, dtype=np.int64), has_missing)
     low, high = present.min(), present.max()
-    if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * len(numbers) + 1024):
+    if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * rows + 1024):
         levels = np.arange(int(high) - int(low) + 1) + low
         codes = (numbers - low).astype(np.int32)
     else:

@@ -10,17 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sfumato.engines.spark.checking import check
     from sfumato.engines.spark.folders import read_folder, write_folder
+    from sfumato.engines.spark.release import SparkRelease
     from sfumato.engines.spark.session import spark_sentences, spark_session
+    from sfumato.engines.spark.tables import anonymize
 
 _HOMES = {
+    "SparkRelease": "sfumato.engines.spark.release",
+    "anonymize": "sfumato.engines.spark.tables",
+    "check": "sfumato.engines.spark.checking",
     "read_folder": "sfumato.engines.spark.folders",
     "spark_sentences": "sfumato.engines.spark.session",
     "spark_session": "sfumato.engines.spark.session",
     "write_folder": "sfumato.engines.spark.folders",
 }
 
-__all__ = ["read_folder", "spark_sentences", "spark_session", "write_folder"]
+__all__ = ["SparkRelease", "anonymize", "check", "read_folder", "spark_sentences", "spark_session", "write_folder"]
 
 
 def __getattr__(name: str) -> object:
