@@ -10,6 +10,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, str | None]
 Open = Callable[[list[Row]], Rows]
+Holds = Callable[[Row], bool | None]
 MARKS = ("", "?", "-9")
 SCHEMA = Schema(
     {
@@ -234,6 +236,14 @@ def either(*values: bool | None) -> bool | None:
     return no(both(*(no(value) for value in values)))
 
 
+def denied(holds: Holds, row: Row) -> bool | None:
+    return no(holds(row))
+
+
+def one_of_two(first: Holds, second: Holds, row: Row) -> bool | None:
+    return either(first(row), second(row))
+
+
 def quotient(row: Row) -> float | None:
     top, bottom = clamped(real(row["fare"]), -2, 6), clamped(whole(row["hour"]), 0, 5)
     return None if top is None or bottom is None or bottom - 3 == 0 else (top + 1) / (bottom - 3)
@@ -248,7 +258,7 @@ def has(value: object, *among: object) -> bool | None:
     return None if value is None else value in among
 
 
-CONDITIONS: dict[str, Callable[[Row], bool | None]] = {
+CONDITIONS: dict[str, Holds] = {
     "TRUE": lambda _: True,
     "hour > 1": lambda row: is_below(1, whole(row["hour"])),
     "hour IN (0, 2, 100)": lambda row: has(whole(row["hour"]), 0, 2, 100),
@@ -454,9 +464,10 @@ def test_every_condition_holds_on_spark_for_the_rows_of_the_slow_reading(spark: 
     names = {name: f"v{place}" for place, name in enumerate(pools)}
     frame = spark.createDataFrame([tuple(row.values()) for row in rows], [*names.values()])
     frame.createOrReplaceTempView("everybody")
-    asked = {**CONDITIONS, **{f"NOT ({text})": (lambda row, one=one: no(one(row))) for text, one in CONDITIONS.items()}}
+    asked: dict[str, Holds] = dict(CONDITIONS)
+    asked |= {f"NOT ({text})": partial(denied, holds) for text, holds in CONDITIONS.items()}
     for (one, first), (two, second) in itertools.pairwise(list(asked.items())):
-        asked[f"({one}) OR ({two})"] = lambda row, first=first, second=second: either(first(row), second(row))
+        asked[f"({one}) OR ({two})"] = partial(one_of_two, first, second)
     everything = parse_predicate(" OR ".join(CONDITIONS), SCHEMA)
     source = Source("everybody", dict.fromkeys(names, Stored.TEXT), names.__getitem__)
     statement = Statement(Request((Count(),), ProtectRows(), (), everything), SCHEMA, source, SPARK)

@@ -21,6 +21,7 @@ from sfumato.dp.request import (
     Grid,
     Key,
     Ladder,
+    Measure,
     Persons,
     Present,
     Request,
@@ -162,7 +163,7 @@ def test_no_double_can_fail(spark: SparkSession, tmp_path: Path, keys: tuple[Key
     on_spark, embedded = both(spark, pl.DataFrame({"x": cells, "n": cells}), free, tmp_path)
     where = "x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 3 OR CAST(n AS INTEGER) > 5 OR 1 / (x - 4) < -9"
     grids = Grid("x", 0.0, 4.0, 4), Grid("n", 0.0, 1e18, 8), Grid("x", 0.0, 1e200, 3)
-    measures = (Count(), *(Total(grid) for grid in grids), Ladder(grids[0]))
+    measures: tuple[Measure, ...] = (Count(), *(Total(grid) for grid in grids), Ladder(grids[0]))
     request = Request(measures, ROWS, keys, parse_predicate(where, free))
     assert plain(on_spark.collect(request)) == plain(embedded.collect(request))
 
