@@ -457,7 +457,8 @@ def test_spark_gives_what_the_slow_reading_gives(
     assert plain(on_spark(rows).collect(request)) == slow(request, rows, condition[1])
 
 
-def test_every_condition_holds_on_spark_for_the_rows_of_the_slow_reading(spark: SparkSession) -> None:
+@pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.long)])
+def test_every_condition_holds_on_spark_for_the_rows_of_the_slow_reading(spark: SparkSession, ansi: str) -> None:
     """All conditions, their negations and pairs of them in one statement, since Spark takes a second for each."""
     pools = {"person": ("p1",), "hour": WHOLE, "fare": REAL, "day": DAYS, 'na"me %s': TEXTS}
     rows: list[Row] = [{name: pool[i * (7 + i % 3) % len(pool)] for name, pool in pools.items()} for i in range(500)]
@@ -473,7 +474,11 @@ def test_every_condition_holds_on_spark_for_the_rows_of_the_slow_reading(spark: 
     statement = Statement(Request((Count(),), ProtectRows(), (), everything), SCHEMA, source, SPARK)
     tests = [f"COUNT_IF({Compiler(statement).counts(parse_predicate(text, SCHEMA).condition)})" for text in asked]
     text = f"SELECT {', '.join(tests)} FROM ({statement._cells()})"  # noqa: S608  # our own words
-    (found,) = spark.sql(text, args=statement.parameters).collect()
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        (found,) = spark.sql(text, args=statement.parameters).collect()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
     wanted = {text: sum(holds(row) is True for row in rows) for text, holds in asked.items()}
     assert dict(zip(asked, found, strict=True)) == wanted
 

@@ -34,7 +34,7 @@ from sfumato.engines.spark.rows import SparkRows
 
 log, secret = pathlib.Path("log").absolute(), bytes.fromhex("5ec2e7" * 10 + "0000")
 Ledger.secret = lambda self: secret
-builder = SparkSession.builder.master("local[2]").config("spark.eventLog.enabled", "true")
+builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.eventLog.enabled", "true")
 settings = {"spark.eventLog.dir": log.as_uri(), "spark.eventLog.compress": "false", "spark.ui.enabled": "false"}
 spark = builder.config(map=settings).getOrCreate()
 schema = sf.Schema.from_toml("rides.toml")

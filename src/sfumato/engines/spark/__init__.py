@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from sfumato.engines.spark.checking import check
     from sfumato.engines.spark.folders import read_folder, write_folder
     from sfumato.engines.spark.release import SparkRelease
+    from sfumato.engines.spark.rows import SparkRows
     from sfumato.engines.spark.session import spark_sentences, spark_session
     from sfumato.engines.spark.tables import anonymize
 
 _HOMES = {
     "SparkRelease": "sfumato.engines.spark.release",
+    "SparkRows": "sfumato.engines.spark.rows",
     "anonymize": "sfumato.engines.spark.tables",
     "check": "sfumato.engines.spark.checking",
     "read_folder": "sfumato.engines.spark.folders",
@@ -26,7 +28,16 @@ _HOMES = {
     "write_folder": "sfumato.engines.spark.folders",
 }
 
-__all__ = ["SparkRelease", "anonymize", "check", "read_folder", "spark_sentences", "spark_session", "write_folder"]
+__all__ = [
+    "SparkRelease",
+    "SparkRows",
+    "anonymize",
+    "check",
+    "read_folder",
+    "spark_sentences",
+    "spark_session",
+    "write_folder",
+]
 
 
 def __getattr__(name: str) -> object:
