@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.random import KeyedSource, discrete_laplace, new_key
-from sfumato.stream import DOCA, AdaptiveHistogram, NaiveLaplace, RankWindows
+from sfumato.stream import DOCA, AdaptiveHistogram, ClockWindows, NaiveLaplace, RankWindows
 
 KEY = bytes(range(32))
 PARTS = st.one_of(st.text(), st.integers(-(2**70), 2**70), st.binary())
@@ -156,3 +156,10 @@ def test_linked_noise_repeats_and_follows_the_number(publisher: Any) -> None:
     assert np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], runs[2])
     assert len(np.unique(runs[0])) > 1
+
+
+def test_intervals_without_rows_have_noise_of_their_own() -> None:
+    """A window of the clock that releases nothing keeps the group's number; its noise must still be its own."""
+    publisher = ClockWindows((0, 100), epsilon=0.5, kind="rank", rng=KeyedSource(KEY, "clock"))
+    released = [len(publisher.tick()) > 0 for _ in range(60)]
+    assert 10 < sum(released) < 50

@@ -239,4 +239,4 @@ def test_the_card_says_what_is_protected() -> None:
         assert card.released.settings["engine"] == "spark"
         assert not card.warnings
     assert any("All records of a person are in one bucket" in sentence for sentence in by_person.assumptions)
-    assert any("promised m times as much" in sentence for sentence in by_key.assumptions)
+    assert any("promised m times ε only" in sentence for sentence in by_key.assumptions)

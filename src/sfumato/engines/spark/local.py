@@ -35,9 +35,9 @@ def tally_files(session: SparkSession, paths: Sequence[str | Path]) -> Tally:
 
     Every executor must see the files under the same names.
 
-    >>> tally_files(None, ["no-such-folder"])
+    >>> tally_files(None, [])
     Traceback (most recent call last):
-    sfumato.errors.InputError: report file 'no-such-folder' cannot be read: No such file or directory
+    sfumato.errors.InputError: there is no report file; name one or more
     """
     files = report_files(paths)
     protocol = read_header(files[0])

@@ -6,7 +6,7 @@ keyed noise gives it the same rows (`keyed noise` on `docs/guides/spark.md`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,11 +95,9 @@ class SparkStream:
 
     def card(self) -> Card:
         """Return the card of the release before a row has left."""
-        from dataclasses import replace
-
         keyed = replace(self.publisher, rng=KeyedSource(bytes(32)))  # type: ignore[type-var]  # for what its card says
         card: Card = self.keys.told(keyed.card(*self.screen.released))
-        settings = {**card.released.settings, "engine": ENGINE, **vars(self.keys)}
+        settings = {**card.released.settings, "engine": ENGINE, **self.keys.settings}
         order = " and then ".join(f"'{name}'" for name in self.order if not name.startswith("_sfumato")) or "arrival"
         released = msgspec.structs.replace(card.released, settings=settings)
         assumptions = [*card.assumptions, ORDERED.format(order)]
@@ -113,7 +111,7 @@ class SparkStream:
             "columns": self.screen.wanted.names,
             **self.publisher.parameters(),
             "on-bad": self.screen.on_bad.action,
-            "key": vars(self.keys),
+            **self.keys.settings,
             "order": self.order,
         }
 

@@ -7,7 +7,7 @@ what is protected: a record has one key, but a person may have records under man
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from sfumato.parameters import Validated, Whole
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+SUMS_UP = "A person with records under m of them is promised m times ε only; --person alone keeps them together."
 PUBLIC = "Which keys there are, how many records each has and in which order they come is public; their values are not."
 
 
@@ -45,6 +46,11 @@ class ByKey:
         refuse_missing(frame, self.column)
         return functions.col(quoted(self.column)).cast("string")
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the card says about it."""
+        return {"key": self.column}
+
     def kind(self, frame: DataFrame) -> str:
         """Return the type under which the key leaves: that of the column."""
         return frame.schema[self.column].dataType.simpleString()
@@ -53,9 +59,10 @@ class ByKey:
         """Return a publisher's card with what it says about many of them."""
         within = f"within one value of '{self.column}'"
         promise = msgspec.structs.replace(card.guarantee, unit=f"{card.guarantee.unit}, {within}")
+        private = "epsilon" in card.guarantee.parameters
         notes = [
-            f"Each value of '{self.column}' has a publisher of its own, and the promise holds {within}.",
-            "A person with records under m of them is promised m times as much; --person alone keeps them together.",
+            f"Each value of '{self.column}' has a publisher of its own, and what is promised holds {within}.",
+            SUMS_UP if private else "What rows under several of them tell together about one person is not covered.",
             PUBLIC,
         ]
         return _told(card, promise if "person" in card.guarantee.unit else card.guarantee, notes, self.column, "text")
@@ -85,6 +92,11 @@ class ByPerson(Validated):
         refuse_missing(frame, self.column)
         person = functions.xxhash64(functions.col(quoted(self.column)).cast("string"))
         return functions.pmod(person, functions.lit(self.buckets)).cast("string")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the card says about it."""
+        return {"person": self.column, "buckets": self.buckets}
 
     def kind(self, frame: DataFrame) -> str:
         """Return the type under which a bucket's number leaves."""

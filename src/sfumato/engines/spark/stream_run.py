@@ -51,6 +51,13 @@ class SparkRun:
     Without `follow` all that is there is published, the last records too, and the stream is over; with it, the stream
     goes on until a hook says stop, and what is held waits in the checkpoint. Without a checkpoint nothing is kept.
     `mark` is a fingerprint of the input, by which one that has grown after the end is known.
+
+    >>> from sfumato.engines.spark.stream_keys import ByKey
+    >>> from sfumato.stream import RankWindows
+    >>> from sfumato.stream.bad import NumberScreen
+    >>> stream = SparkStream(RankWindows((0, 9)), NumberScreen({"wait": (0, 9)}), ByKey("stop"), order=("second",))
+    >>> SparkRun(stream, Path("waits")).card_file.name
+    'waits.card.json'
     """
 
     stream: SparkStream
