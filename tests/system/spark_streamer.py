@@ -43,7 +43,7 @@ def main(folder: Path, master: str) -> None:
     """Run the stream on a master until its folder is read."""
     session = spark_session(master)
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    stream_run.BatchFolders = Slow  # type: ignore[misc]
+    stream_run.BatchFolders = Slow  # type: ignore[attr-defined]
     SparkRun(stream(), folder / "out", folder / "kept").run(read_growing(session, folder / "in", files=1))
 
 
