@@ -39,6 +39,7 @@ class Column:
     codes: Codes
     levels: Sequence[str] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
     has_missing: bool
+    scale: tuple[float, float] | None = None  # the lowest and highest number of all, where these rows are a part
 
     @property
     def name(self) -> str:
@@ -69,8 +70,8 @@ class Column:
             values = np.arange(len(self.levels), dtype=np.float64)
         if len(values) and max(-values[0], values[-1]) > np.finfo(np.float64).max / 2:
             values = values / 2  # so that the span stays finite
-        span = values[-1] - values[0] if len(values) else 0.0
-        scaled = (values - values[0]) / span if span > 0 else np.zeros(len(values))
+        low, high = (self.scale or (values[0], values[-1])) if len(values) else (0.0, 0.0)
+        scaled = (values - low) / (high - low) if high > low else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
 
     @cached_property

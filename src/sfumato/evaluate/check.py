@@ -118,7 +118,7 @@ def check(
     if not quasi:
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
     names = [found for name in quasi for found in class_columns(table, name)]
-    codes = [_as_written(table.column(name)) for name in names]
+    codes = [as_written(table.column(name)) for name in names]
     classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
     columns = {name: _sensitive(table, name, schema, weights) for name in sensitive}
     groups = Groups.of(classes, columns, weights=weights)
@@ -144,8 +144,12 @@ def class_columns(table: Table, name: str) -> list[str]:
     return [table.column(name).name]
 
 
-def _as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return a code for each distinct way a cell is written; 0 is the empty cell."""
+def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return a code for each distinct way a cell is written; 0 is the empty cell.
+
+    >>> as_written(pl.Series(["a", None, "a"])).tolist()
+    [1, 0, 1]
+    """
     texts = series.cast(pl.String)
     words = texts.drop_nulls().unique()
     physical = texts.cast(pl.Enum(words)).to_physical().cast(pl.Int64)

@@ -6,7 +6,7 @@ An equivalence class is the set of rows that agree on all quasi-identifiers (Sam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -74,20 +74,25 @@ class Groups:
         sensitive: Mapping[str, Column] | None = None,
         person: Counts | None = None,
         weights: Counts | None = None,
+        references: Mapping[str, Shares] | None = None,
     ) -> Groups:
         """Return the classes given by a class number per row; `person` makes persons the unit.
 
-        A row with a weight stands for that many equal rows.
+        A row with a weight stands for that many equal rows. Rows that are a part of a larger table give the shares of
+        sensitive values in all of it as `references`.
         """
         sizes = tally(classes, weights)
         units = sizes
         if person is not None:
             pairs = distinct([classes, person], [len(sizes), int(person.max()) + 1])
             units = np.bincount(classes[pairs.examples], minlength=len(sizes))
-        columns = {name: observed(column) for name, column in (sensitive or {}).items()}
-        return cls(
-            sizes, units, {name: _histograms(classes, column, person, weights) for name, column in columns.items()}
-        )
+        found = {}
+        for name, column in (sensitive or {}).items():
+            if references is None:
+                found[name] = _histograms(classes, observed(column), person, weights)
+            else:
+                found[name] = replace(_histograms(classes, column, person, weights), reference=references[name])
+        return cls(sizes, units, found)
 
     @property
     def rows(self) -> int:

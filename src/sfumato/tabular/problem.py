@@ -6,7 +6,7 @@ counted before carries how often each occurs (`weights`), and everything is as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,6 +37,7 @@ class Problem:
     sensitive: dict[str, Column]
     person: npt.NDArray[np.int64] | None
     weights: npt.NDArray[np.int64] | None = None
+    references: Mapping[str, npt.NDArray[np.float64]] | None = None  # shares in the whole, where this is a part of it
 
     @classmethod
     def of(
@@ -62,7 +63,7 @@ class Problem:
         if settled.person is not None:
             person = _persons(table.column(settled.person), settled.columns[settled.person].missing)
         problem = cls(table, settled, models, quasi, sensitive, person, weights)
-        problem._refuse_impossible()
+        refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
 
     @property
@@ -91,7 +92,7 @@ class Problem:
 
     def groups(self, classes: npt.NDArray[np.int64]) -> Groups:
         """The counts inside classes of rows."""
-        return Groups.of(classes, self.sensitive, self.person, self.weights)
+        return Groups.of(classes, self.sensitive, self.person, self.weights, self.references)
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Problem:
         """The same problem on some of the rows."""
@@ -109,25 +110,35 @@ class Problem:
         names = list(self.sensitive)
         found = [(model, names.index(model.sensitive)) for model in self.models if model.sensitive is not None]
         tests = [(model.criterion(self.sensitive[names[index]]), index) for model, index in found]
-        references = [self.whole.sensitive[name].reference for name in names]
+        references = [(self.references or self._shares())[name] for name in names]
         return flatten([(test, index) for test, index in tests if test is not None], references)
 
-    def _refuse_impossible(self) -> None:
-        whole = self.whole
-        unit = "rows" if self.person is None else "persons"
-        for model in self.models:
-            if model.least_units > whole.units[0]:
-                raise UnsatisfiableError(
-                    f"{model.name} asks for {model.least_units} {unit} in a class and the table has "
-                    f"{whole.units[0]}; at most k={whole.units[0]} is possible"
-                )
-            best = model.measure(whole)
-            if not model.holds(best):
-                side = "at most" if model.at_least else "at least"
-                raise UnsatisfiableError(
-                    f"{model.name} with {model.asked:g} cannot be reached: column '{model.sensitive}' over the whole "
-                    f"table has {best:.6g}, so {side} {_rounded(best, up=not model.at_least)} is possible"
-                )
+    def _shares(self) -> dict[str, npt.NDArray[np.float64]]:
+        return {name: histograms.reference for name, histograms in self.whole.sensitive.items()}
+
+
+def refuse_impossible(models: Sequence[Model], whole: Groups, unit: str) -> None:
+    """Refuse models that even the whole table, as one class, does not satisfy; `unit` is rows or persons.
+
+    >>> from sfumato.models import KAnonymity
+    >>> refuse_impossible([KAnonymity(5)], Groups.of(np.zeros(4, dtype=np.int64)), "rows")
+    Traceback (most recent call last):
+    sfumato.errors.UnsatisfiableError: k-anonymity asks for 5 rows in a class and the table has 4; at most k=4 is \
+possible
+    """
+    for model in models:
+        if model.least_units > whole.units[0]:
+            raise UnsatisfiableError(
+                f"{model.name} asks for {model.least_units} {unit} in a class and the table has "
+                f"{whole.units[0]}; at most k={whole.units[0]} is possible"
+            )
+        best = model.measure(whole)
+        if not model.holds(best):
+            side = "at most" if model.at_least else "at least"
+            raise UnsatisfiableError(
+                f"{model.name} with {model.asked:g} cannot be reached: column '{model.sensitive}' over the whole "
+                f"table has {best:.6g}, so {side} {_rounded(best, up=not model.at_least)} is possible"
+            )
 
 
 def _rounded(value: float, *, up: bool) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from sfumato.engines.spark.counting import collect_counts, count_rows, refuse_many
 from sfumato.engines.spark.folders import plain
+from sfumato.engines.spark.session import spark_sentences
 from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
 from sfumato.evaluate.check import class_columns
@@ -42,7 +43,8 @@ def check(
         empty.column(name)
     counts = count_rows(rows, list(dict.fromkeys([*names, *sensitive]))).persist()
     try:
-        refuse_many(counts, most_points)
+        with spark_sentences("the rows cannot be counted"):
+            refuse_many(counts.count(), most_points)
         counted = collect_counts(counts)
     finally:
         counts.unpersist()

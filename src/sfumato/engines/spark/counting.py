@@ -24,6 +24,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 ROWS = "__sfumato_rows"  # how often a distinct row occurs; no column of a table is called so
@@ -81,16 +82,19 @@ def count_rows(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     return rows.groupBy(*map(quoted, keys)).agg(functions.count(functions.lit(1)).alias(ROWS))
 
 
-def refuse_many(counts: DataFrame, most_points: int) -> int:
-    """Return how many distinct rows there are, or refuse more than the driver takes."""
-    with spark_sentences("the rows cannot be counted"):
-        points = counts.count()
+def refuse_many(points: int, most_points: int) -> None:
+    """Refuse more distinct rows than the driver takes.
+
+    >>> refuse_many(9, most_points=5)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: 9 distinct rows are more than the 5 that the driver takes; raise most_points, or \
+name fewer or coarser columns
+    """
     if points > most_points:
         raise ParameterError(
             f"{points:,} distinct rows are more than the {most_points:,} that the driver takes; raise most_points, or "
             "name fewer or coarser columns"
         )
-    return points
 
 
 def collect_counts(counts: DataFrame) -> Counted:
@@ -104,6 +108,20 @@ def collected(frame: DataFrame) -> pl.DataFrame:
     with spark_sentences("the rows cannot be counted"):
         local = pl.from_arrow(frame.toArrow())
     return local if isinstance(local, pl.DataFrame) else local.to_frame()
+
+
+def to_arrow(frame: pl.DataFrame) -> pa.Table:
+    """Return rows as Arrow in the types that Spark expects, which knows one length of text only.
+
+    >>> str(to_arrow(pl.DataFrame({"sex": ["F"]})).schema.field("sex").type)
+    'string'
+    """
+    import pyarrow as pa
+
+    table = frame.to_arrow()
+    long = pa.types.is_large_string
+    fields = [field.with_type(pa.string()) if long(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ of the released rows as a set and tells nothing of the file, the place or the ti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.engines.spark.counting import to_arrow
 from sfumato.engines.spark.folders import quoted
 from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.tabular.base import Settled, released_names
 from sfumato.tabular.recode import Coarse
 
 if TYPE_CHECKING:
@@ -49,52 +50,49 @@ class Labels:
         return cls(unique, numbered[CLASS].to_numpy())
 
 
-def recoded(
-    rows: DataFrame, schema: Schema, entries: pl.DataFrame, labels: Labels, names: Sequence[str], *, spread: Spread
-) -> DataFrame:
+def recoded(rows: DataFrame, entries: pl.DataFrame, labels: Labels, found: Settled) -> DataFrame:
     """Return the released rows: `entries` gives the class of each distinct row of quasi-identifiers."""
     from pyspark.sql import functions
 
+    schema = found.problem.schema
     kept = [name for name, part in schema.columns.items() if part.role in {Role.SENSITIVE, Role.OTHER}]
     quasi = list(schema.names(Role.QUASI))
     small = len(entries) <= MOST_BROADCAST
     lookup = entries if small else entries.join(labels.frame, on=CLASS)
     keys = _on_cluster(rows, lookup.rename({name: f"{KEY}{place}" for place, name in enumerate(quasi)}), quasi)
-    condition = [_same(rows, entries, name, f"{KEY}{place}") for place, name in enumerate(quasi)]
-    joined = rows.join(functions.broadcast(keys) if small else keys, reduce(and_, condition))
+    present = {name for name in quasi if not entries[name].null_count()}
+    joined = rows.join(functions.broadcast(keys) if small else keys, matching(rows, quasi, present))
     wanted = [CLASS, *kept] if small else [CLASS, *kept, *labels.frame.columns[1:]]
-    dealt = spread.deal(joined.select(*map(quoted, wanted)), kept)
+    crowd = int(found.groups.sizes.max()) * 4 > max(found.groups.rows, FILE_ROWS)
+    by = [CLASS, *kept] if crowd else [CLASS]
+    placed = dealt(joined.select(*map(quoted, wanted)), found.groups.rows, by, [CLASS, *kept])
     if small:
-        shown = rows.sparkSession.createDataFrame(labels.frame.to_arrow())
-        dealt = dealt.join(functions.broadcast(shown), CLASS)
-    return dealt.select(*map(quoted, names))
+        shown = rows.sparkSession.createDataFrame(to_arrow(labels.frame))
+        placed = placed.join(functions.broadcast(shown), CLASS)
+    return placed.select(*map(quoted, released_names(schema, found.coarse)))
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How rows are dealt to files: how many there are, and the largest class."""
+def dealt(frame: DataFrame, rows: int, by: Sequence[str], order: Sequence[str]) -> DataFrame:
+    """Return the rows dealt to files by a hash of some released columns, in the order of others within a file."""
+    files = max(1, -(-rows // FILE_ROWS))
+    return frame.repartition(files, *map(quoted, by)).sortWithinPartitions(*map(quoted, order))
 
-    rows: int
-    largest: int
 
-    def deal(self, frame: DataFrame, kept: Sequence[str]) -> DataFrame:
-        """Return the rows in files by a hash of their class, or of all that is released where one class is a crowd."""
-        files = max(1, -(-self.rows // FILE_ROWS))
-        crowd = self.largest * files > 4 * self.rows
-        by = [CLASS, *kept] if crowd else [CLASS]
-        return frame.repartition(files, *map(quoted, by)).sortWithinPartitions(*map(quoted, [CLASS, *kept]))
+def matching(rows: DataFrame, quasi: Sequence[str], present: Container[str] = ()) -> Column:
+    """Return the condition that joins rows to their class by keys; columns in `present` have no missing value.
+
+    Telling missing values alike costs time, so only a column that may have one pays for it.
+    """
+    from pyspark.sql import functions
+
+    keys = [functions.col(f"{KEY}{place}") for place in range(len(quasi))]
+    cells = [rows[quoted(name)] for name in quasi]
+    pairs = zip(quasi, cells, keys, strict=True)
+    return reduce(and_, (cell == key if name in present else cell.eqNullSafe(key) for name, cell, key in pairs))
 
 
 def _on_cluster(rows: DataFrame, lookup: pl.DataFrame, quasi: Sequence[str]) -> DataFrame:
     """Return the lookup as a Spark frame whose keys have the very types of the columns they stand for."""
-    made = rows.sparkSession.createDataFrame(lookup.to_arrow())
+    made = rows.sparkSession.createDataFrame(to_arrow(lookup))
     kinds = {f"{KEY}{place}": rows.schema[name].dataType for place, name in enumerate(quasi)}
     return made.withColumns({key: made[key].cast(kind) for key, kind in kinds.items()})
-
-
-def _same(rows: DataFrame, entries: pl.DataFrame, name: str, key: str) -> Column:
-    """Return the condition of the join on one column; only one with missing values pays for telling them alike."""
-    from pyspark.sql import functions
-
-    left, right = rows[quoted(name)], functions.col(key)
-    return left.eqNullSafe(right) if entries[name].null_count() else left == right

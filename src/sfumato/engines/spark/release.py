@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from sfumato.card import Card
 from sfumato.engines.spark.folders import _address, new_folder
 from sfumato.engines.spark.session import spark_sentences
@@ -70,3 +72,11 @@ def _sha256(files: list[Path]) -> str:
         with file.open("rb") as content:
             lines.append(f"{hashlib.file_digest(content, 'sha256').hexdigest()}  {file.name}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def on_spark(card: Card) -> Card:
+    """Return the card with the engine among the settings, and the order that rows have there."""
+    settings = {**card.released.settings, "engine": "spark"}
+    return msgspec.structs.replace(
+        card, released=msgspec.structs.replace(card.released, settings=settings, order="sorted")
+    )

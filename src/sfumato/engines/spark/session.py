@@ -82,9 +82,17 @@ def spark_sentences(what: str) -> Iterator[None]:
 def _first_line(error: BaseException) -> str:
     """Return the line of a Spark error that says what happened: the innermost cause, without its class."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if lines and "Python worker" in lines[0]:
+        return _python_line(lines)
     causes = [line for line in lines if line.startswith("Caused by:")]
     said = (causes or lines or [type(error).__name__])[-1 if causes else 0].removeprefix("Caused by:").strip()
     return re.sub(r"^[\w.$]+(Exception|Error): ", "", said)
+
+
+def _python_line(lines: list[str]) -> str:
+    """Return the sentence of an error that an executor's Python raised."""
+    said = [line for line in lines if re.match(r"^[\w.]+(Error|Exception): ", line)]
+    return re.sub(r"^[\w.]+: ", "", said[-1]) if said else lines[0]
 
 
 def _connected(master: str) -> SparkSession:

@@ -9,24 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
-import numpy as np
 import polars as pl
 
-from sfumato.card import Card
-from sfumato.engines.spark.counting import collect_counts, count_rows, keys_of, no_row_numbers, settled_schema
-from sfumato.engines.spark.folders import plain
-from sfumato.engines.spark.recoding import CLASS, Labels, Spread, recoded
-from sfumato.engines.spark.release import SparkRelease
+from sfumato.engines.spark.certainty import average, certainty_lost
+from sfumato.engines.spark.counting import (
+    ROWS,
+    collect_counts,
+    count_rows,
+    keys_of,
+    no_row_numbers,
+    refuse_many,
+    settled_schema,
+)
+from sfumato.engines.spark.folders import plain, quoted
+from sfumato.engines.spark.microaggregating import in_blocks
+from sfumato.engines.spark.parts import in_parts
+from sfumato.engines.spark.recoding import CLASS, Labels, recoded
+from sfumato.engines.spark.release import SparkRelease, on_spark
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.whole import Whole
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.tabular import Anonymizer, Datafly, Incognito, Mondrian, Optimal
 from sfumato.tabular.base import Settled, released_names
+from sfumato.tabular.microaggregation.anonymizers import Microaggregator
 from sfumato.tabular.problem import Problem
-from sfumato.tabular.recode import Extent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,15 +59,17 @@ def anonymize(
     _refuse_rowwise(algorithm)
     rows = plain(frame)
     settled = settled_schema(rows, schema, models)
+    if isinstance(algorithm, Microaggregator):
+        return _microaggregated(rows, algorithm, settled, models)
     counts = count_rows(rows, keys_of(settled, models)).persist()
     try:
         with spark_sentences("the rows cannot be counted"):
             points = counts.count()
-        if points > most_points:
-            raise ParameterError(
-                f"{points:,} distinct rows are more than the {most_points:,} that the driver takes; raise most_points, "
-                "or declare coarser quasi-identifiers"
+        if points > most_points and isinstance(algorithm, Mondrian):
+            return in_parts(
+                rows, counts, algorithm, Whole.of(counts, rows.columns, settled, models, points), most_points
             )
+        refuse_many(points, most_points)
         counted = collect_counts(counts)
     finally:
         counts.unpersist()
@@ -68,11 +79,23 @@ def anonymize(
     return _released(rows, algorithm, found, points)
 
 
+def _microaggregated(
+    rows: DataFrame, algorithm: Microaggregator, schema: Schema, models: Sequence[Model]
+) -> SparkRelease:
+    from pyspark.sql import functions
+
+    counted = rows.select(*map(quoted, keys_of(schema, models))).withColumn(ROWS, functions.lit(1))
+    with spark_sentences("the rows cannot be grouped"):
+        whole = Whole.of(counted, rows.columns, schema, models, rows.count())
+        return in_blocks(rows, algorithm, whole)
+
+
 def _refuse_rowwise(algorithm: Anonymizer) -> None:
     """Refuse what needs the rows themselves, one after the other."""
-    if not isinstance(algorithm, COUNTED):
+    if not isinstance(algorithm, (*COUNTED, Microaggregator)):
         raise ParameterError(
-            f"{algorithm.algorithm} needs every row on one machine; on Spark use mondrian, datafly, incognito, optimal"
+            f"{algorithm.algorithm} needs every row on one machine; on Spark use mondrian, datafly, incognito, optimal "
+            "or mdav+"
         )
     if isinstance(algorithm, Mondrian) and algorithm.relaxed:
         raise ParameterError("relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian")
@@ -86,29 +109,8 @@ def _released(rows: DataFrame, algorithm: Anonymizer, found: Settled, points: in
     labels = Labels.of(found.coarse, found.partition.count)
     entries = problem.table.frame.select(quasi).with_columns(pl.Series(CLASS, labels.number[found.row_class])).unique()
     names = released_names(problem.schema, found.coarse)
-    spread = Spread(found.groups.rows, int(found.groups.sizes.max()))
-    frame = recoded(rows, problem.schema, entries, labels, names, spread=spread)
-    steward = {**found.partition.steward, "distinct_rows": points, "certainty_lost": certainty_lost(found)}
-    return SparkRelease(frame, on_spark(algorithm.card(found, names, seeded=False)), steward)
-
-
-def on_spark(card: Card) -> Card:
-    """Return the card with the engine among the settings, and the order that rows have there."""
-    settings = {**card.released.settings, "engine": "spark"}
-    return msgspec.structs.replace(
-        card, released=msgspec.structs.replace(card.released, settings=settings, order="sorted")
+    lost = average(certainty_lost(problem, found.row_class, found.partition.count), problem.weights)
+    steward = {**found.partition.steward, "distinct_rows": points, "certainty_lost": lost}
+    return SparkRelease(
+        recoded(rows, entries, labels, found), on_spark(algorithm.card(found, names, seeded=False)), steward
     )
-
-
-def certainty_lost(found: Settled) -> float:
-    """Return the share of each column's scale that a row's class covers, on average (Xu et al. 2006); 0 to 1."""
-    problem, classes = found.problem, found.row_class
-    weights = np.ones(len(classes)) if problem.weights is None else problem.weights
-    lost = 0.0
-    for column in problem.quasi:
-        extent = Extent.of(column, column.codes, classes, found.partition.count)
-        empty = extent.low > extent.high
-        low, high = np.where(empty, 0, extent.low), np.where(empty, 0, extent.high)
-        share = np.where(extent.missing & ~empty, 1.0, column.positions[high] - column.positions[low])
-        lost += float(weights @ share[classes])
-    return lost / (float(weights.sum()) * len(problem.quasi))
