@@ -63,7 +63,6 @@ class SparkRows:
 
     def __init__(self, read: Callable[[], DataFrame], schema: Schema, path: Path | None) -> None:
         self._read, self._schema, self._path = read, schema, path
-        self._marks: object = None
         self._digest = ""
         self._open()
 
@@ -115,14 +114,18 @@ class SparkRows:
 
     def fingerprint(self) -> str:
         """Return a hash of the declared columns' rows, whatever their order; kept while the folder's files stay."""
-        marks = None if self._path is None else file_marks(self._path)
-        if marks is None or marks != self._marks:
+        if self._path is None:
+            return self._hash()
+        if file_marks(self._path) != self._marks:
             self._open()
-            self._digest, self._marks = self._hash(), marks
+        if not self._digest:
+            self._digest = self._hash()
         return self._digest
 
     def _open(self) -> None:
         """Look at the columns and say how their cells are read."""
+        self._marks = None if self._path is None else file_marks(self._path)
+        self._digest = ""  # not known yet
         frame = self._read()
         kinds = [_kind(field.dataType.simpleString()) for field in frame.schema.fields]
         places = {name: place for place, name in enumerate(frame.columns)}
