@@ -14,6 +14,7 @@ import polars as pl
 from sfumato.engines.spark.counting import collect_counts, count_rows, refuse_many
 from sfumato.engines.spark.folders import plain
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.errors import ParameterError
 from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
 from sfumato.evaluate.check import class_columns
@@ -35,7 +36,14 @@ def check(
     c: float = 2.0,
     most_points: int = MOST_POINTS,
 ) -> Measures:
-    """Return every measure of a Spark DataFrame whose cells may be values, ranges, sets or `*`."""
+    """Return every measure of a Spark DataFrame whose cells may be values, ranges, sets or `*`.
+
+    >>> check(None, [])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: no quasi-identifier was named; give the columns an attacker may know with --quasi
+    """
+    if not quasi:
+        raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
     rows = plain(frame)
     empty = Table(pl.DataFrame({name: [] for name in rows.columns}))
     names = [found for name in quasi for found in class_columns(empty, name)]

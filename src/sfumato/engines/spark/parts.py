@@ -52,8 +52,9 @@ def in_parts(rows: DataFrame, counts: DataFrame, algorithm: Mondrian, whole: Who
     names = [name for name in whole.schema.columns if name in {*quasi, *kept}]
     card, lost = Judge(whole, algorithm, quasi, names).card(shown)
     frame = _shown(rows, lookup, quasi).select(*map(quoted, names))
+    sorted_rows = dealt(frame, whole.rows, quasi).sortWithinPartitions(*map(quoted, names))
     steward = {"distinct_rows": whole.points, "parts": tree.leaves, "certainty_lost": lost}
-    return SparkRelease(dealt(frame, whole.rows, quasi, names), on_spark(card), steward)
+    return SparkRelease(sorted_rows, on_spark(card), steward)
 
 
 def _shown(rows: DataFrame, lookup: DataFrame, quasi: list[str]) -> DataFrame:

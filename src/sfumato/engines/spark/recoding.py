@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.engines.spark.counting import to_arrow
+from sfumato.engines.spark.counting import ROWS, to_arrow
 from sfumato.engines.spark.folders import quoted
 from sfumato.roles import Role
+from sfumato.schema import Schema
 from sfumato.tabular.base import Settled, released_names
 from sfumato.tabular.recode import Coarse
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 CLASS = "__sfumato_class"
 KEY = "__sfumato_key_"
+PIECE = "__sfumato_piece"
+LONGEST_RUN = 100_000  # equal rows that are written out at once
 FILE_ROWS = 1_000_000  # rows of an output file, on average
 MOST_BROADCAST = 1_000_000  # distinct rows up to which the classes are sent to every executor
 
@@ -51,31 +54,55 @@ class Labels:
 
 
 def recoded(rows: DataFrame, entries: pl.DataFrame, labels: Labels, found: Settled) -> DataFrame:
-    """Return the released rows: `entries` gives the class of each distinct row of quasi-identifiers."""
+    """Return the released rows: `entries` gives the class of each distinct row of quasi-identifiers.
+
+    Rows may be counted before; what is released of equal rows is then sorted once and written as often as it occurs.
+    """
     from pyspark.sql import functions
 
     schema = found.problem.schema
-    kept = [name for name, part in schema.columns.items() if part.role in {Role.SENSITIVE, Role.OTHER}]
+    kept = kept_names(schema)
     quasi = list(schema.names(Role.QUASI))
     small = len(entries) <= MOST_BROADCAST
     lookup = entries if small else entries.join(labels.frame, on=CLASS)
     keys = _on_cluster(rows, lookup.rename({name: f"{KEY}{place}" for place, name in enumerate(quasi)}), quasi)
     present = {name for name in quasi if not entries[name].null_count()}
     joined = rows.join(functions.broadcast(keys) if small else keys, matching(rows, quasi, present))
-    wanted = [CLASS, *kept] if small else [CLASS, *kept, *labels.frame.columns[1:]]
+    counted = [ROWS] if ROWS in rows.columns else []
+    wanted = [CLASS, *kept, *counted] if small else [CLASS, *kept, *counted, *labels.frame.columns[1:]]
     crowd = int(found.groups.sizes.max()) * 4 > max(found.groups.rows, FILE_ROWS)
     by = [CLASS, *kept] if crowd else [CLASS]
-    placed = dealt(joined.select(*map(quoted, wanted)), found.groups.rows, by, [CLASS, *kept])
-    if small:
+    placed = dealt(joined.select(*map(quoted, wanted)), found.groups.rows, by)
+    if small:  # labels join late, so that numbers travel and not words; but before the sort, which a join would undo
         shown = rows.sparkSession.createDataFrame(to_arrow(labels.frame))
         placed = placed.join(functions.broadcast(shown), CLASS)
-    return placed.select(*map(quoted, released_names(schema, found.coarse)))
+    placed = placed.sortWithinPartitions(*map(quoted, [CLASS, *kept]))
+    return (repeated(placed) if counted else placed).select(*map(quoted, released_names(schema, found.coarse)))
 
 
-def dealt(frame: DataFrame, rows: int, by: Sequence[str], order: Sequence[str]) -> DataFrame:
-    """Return the rows dealt to files by a hash of some released columns, in the order of others within a file."""
-    files = max(1, -(-rows // FILE_ROWS))
-    return frame.repartition(files, *map(quoted, by)).sortWithinPartitions(*map(quoted, order))
+def kept_names(schema: Schema) -> list[str]:
+    """Return the columns that are released as they are.
+
+    >>> kept_names(Schema.from_roles(quasi=["age"], sensitive=["disease"], identifier=["name"]))
+    ['disease']
+    """
+    return [name for name, part in schema.columns.items() if part.role in {Role.SENSITIVE, Role.OTHER}]
+
+
+def repeated(frame: DataFrame) -> DataFrame:
+    """Return every counted row as often as it occurs, in its place; long runs are made piece by piece."""
+    from pyspark.sql import functions
+
+    count, run, piece = functions.col(ROWS), functions.lit(LONGEST_RUN), functions.col(PIECE)
+    pieces = functions.explode(functions.sequence(functions.lit(0), functions.floor((count - 1) / run).cast("int")))
+    left = functions.least(run, count - piece * run).cast("int")
+    cut = frame.withColumn(PIECE, pieces).withColumn(ROWS, left)
+    return cut.withColumn(PIECE, functions.explode(functions.array_repeat(functions.lit(0), functions.col(ROWS))))
+
+
+def dealt(frame: DataFrame, rows: int, by: Sequence[str]) -> DataFrame:
+    """Return the rows dealt to files by a hash of some released columns."""
+    return frame.repartition(max(1, -(-rows // FILE_ROWS)), *map(quoted, by))
 
 
 def matching(rows: DataFrame, quasi: Sequence[str], present: Container[str] = ()) -> Column:

@@ -29,6 +29,12 @@ class SparkRelease:
     """Public rows on a cluster with their card; `steward` is what only the steward may know.
 
     `frame` is computed when it is used; `save` writes it as a folder of Parquet with the card beside it.
+
+    >>> from sfumato.card import Guarantee, Released
+    >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
+    ...             guarantee=Guarantee(model="k-anonymity", parameters={"k": 2}, unit="row"), assumptions=[])
+    >>> SparkRelease(None, on_spark(card)).card.released.order
+    'sorted'
     """
 
     frame: DataFrame

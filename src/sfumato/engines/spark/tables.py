@@ -15,6 +15,7 @@ from sfumato.engines.spark.certainty import average, certainty_lost
 from sfumato.engines.spark.counting import (
     ROWS,
     collect_counts,
+    collected,
     count_rows,
     keys_of,
     no_row_numbers,
@@ -24,7 +25,7 @@ from sfumato.engines.spark.counting import (
 from sfumato.engines.spark.folders import plain, quoted
 from sfumato.engines.spark.microaggregating import in_blocks
 from sfumato.engines.spark.parts import in_parts
-from sfumato.engines.spark.recoding import CLASS, Labels, recoded
+from sfumato.engines.spark.recoding import CLASS, Labels, kept_names, recoded
 from sfumato.engines.spark.release import SparkRelease, on_spark
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.whole import Whole
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_POINTS = 5_000_000  # distinct rows that the driver takes: about 1 GiB
+HEAD = 10_000  # rows that tell whether counting pays
+WORTH = 4  # rows to a count from which on it does
 COUNTED = (Mondrian, Datafly, Incognito, Optimal)
 
 
@@ -54,7 +57,13 @@ def anonymize(
 ) -> SparkRelease:
     """Return an anonymous release of a Spark DataFrame, its classes those of the single machine.
 
-    More than `most_points` distinct rows do not come to the driver: Mondrian then works part by part.
+    More than `most_points` distinct rows do not come to the driver: Mondrian then works part by part. Microaggregation
+    works block by block.
+
+    >>> import sfumato as sf
+    >>> anonymize(None, sf.Mondrian(relaxed=True), sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(2)])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
     _refuse_rowwise(algorithm)
     rows = plain(frame)
@@ -76,7 +85,19 @@ def anonymize(
     with no_row_numbers():
         problem = Problem.of(counted.table(rows.columns), settled, list(models), counted.weights)
     found = algorithm.settle(problem, algorithm.partition(problem))
-    return _released(rows, algorithm, found, points)
+    return _released(_source(rows, settled, problem.rows, points), algorithm, found, points)
+
+
+def _source(rows: DataFrame, schema: Schema, many: int, points: int) -> DataFrame:
+    """Return the rows, or their counts where few of them differ in what is released: these are quicker to sort.
+
+    The first rows tell how many different values the released columns have; a wrong guess costs time, nothing else.
+    """
+    kept = kept_names(schema)
+    head = collected(rows.select(*map(quoted, kept)).limit(HEAD)).unique().height if kept else 1
+    if head * points * WORTH > many:
+        return rows
+    return count_rows(rows, [*schema.names(Role.QUASI), *kept])
 
 
 def _microaggregated(
