@@ -160,7 +160,7 @@ def _settings(master: str) -> SparkConf:
 
 
 def _local_settings(master: str) -> dict[str, str]:
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers run any python3 of the search path
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
