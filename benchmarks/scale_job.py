@@ -14,6 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scale_events import counted
+from scale_kinds import blocks, generate_points, generate_records, single_blocks, stream
+
 import sfumato as sf
 
 if TYPE_CHECKING:
@@ -23,7 +26,9 @@ MASTER, K = "local[2]", 10
 QUASI = ["age", "sex", "education", "birthplace"]
 SCHEMA = sf.Schema.from_roles(quasi=QUASI, sensitive=["disease"])
 ROWS_OF_FILE = 2_500_000
-METERS = 16
+PLACES = 57
+FINER = 6  # times as many birthplaces in the table whose distinct rows are many
+PARTS = 8
 
 
 def session(folder: Path) -> SparkSession:
@@ -42,10 +47,10 @@ def session(folder: Path) -> SparkSession:
     return spark_session(MASTER)
 
 
-def people(spark: SparkSession, rows: int) -> DataFrame:
+def people(spark: SparkSession, rows: int, places: int = PLACES) -> DataFrame:
     """Return generated people: four quasi-identifiers and a disease, uniform and independent."""
     files = max(2, rows // ROWS_OF_FILE)
-    ranges = {"age": (16, 79), "sex": (1, 2), "education": (1, 17), "birthplace": (1, 57), "disease": (0, 10)}
+    ranges = {"age": (16, 79), "sex": (1, 2), "education": (1, 17), "birthplace": (1, places), "disease": (0, 10)}
     columns = [f"CAST({low} + floor(rand({seed}) * {many}) AS INT) AS {name}"
                for seed, (name, (low, many)) in enumerate(ranges.items())]  # fmt: skip
     return spark.range(0, rows, 1, files).selectExpr(*columns)
@@ -57,6 +62,12 @@ def generate(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
     return {}
 
 
+def generate_wide(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
+    """Write people whose distinct rows are six times as many."""
+    people(spark, rows, FINER * PLACES).write.parquet(str(folder / f"wide-{rows}"))
+    return {}
+
+
 def bare(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
     """Count the distinct quasi-identifiers, join the counts back, and write: the least that any such job does."""
     from pyspark.sql import functions
@@ -65,17 +76,40 @@ def bare(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
     counts = frame.groupBy(*QUASI).count().persist()
     distinct = counts.count()
     frame.join(functions.broadcast(counts), QUASI).write.parquet(str(folder / f"bare-{rows}"))
-    return {"distinct": distinct}
+    return {"distinct_rows": distinct}
 
 
 def table(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
-    """Anonymize by Mondrian, check, and write with the card."""
-    from sfumato.engines.spark import anonymize, read_folder
+    """Anonymize by Mondrian, check, and write with the card; the way is the exact one."""
+    return _anonymized(spark, folder / f"people-{rows}", folder / f"anonymous-{rows}")
 
-    frame = read_folder(spark, folder / f"people-{rows}")
-    release = anonymize(frame, sf.Mondrian(), SCHEMA, [sf.KAnonymity(K)])
-    card = release.save(folder / f"anonymous-{rows}")
-    return {"distinct": release.steward["distinct_rows"], "classes": card.released.classes}
+
+def wide(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
+    """Do the same where distinct rows are many, and rows are too unlike one another to be counted before sorting."""
+    return _anonymized(spark, folder / f"wide-{rows}", folder / f"anonymous-wide-{rows}")
+
+
+def parts(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
+    """Do the same by eight parts, as if the driver took a quarter of the distinct rows."""
+    points = spark.read.parquet(str(folder / f"people-{rows}")).groupBy(*QUASI).count().count()
+    most = 2 * -(-points // PARTS)
+    return _anonymized(spark, folder / f"people-{rows}", folder / f"anonymous-parts-{rows}", most_points=most)
+
+
+def _anonymized(spark: SparkSession, source: Path, target: Path, **options: Any) -> dict[str, Any]:
+    """Return the measures of one release: what the steward is told, how much was written, and how long a hash takes."""
+    from sfumato.engines.spark import anonymize, read_folder
+    from sfumato.engines.spark.release import _sha256
+
+    start = time.perf_counter()
+    release = anonymize(read_folder(spark, source), sf.Mondrian(), SCHEMA, [sf.KAnonymity(K)], **options)
+    card = release.save(target)
+    seconds = time.perf_counter() - start
+    files = sorted(target.glob("*.parquet"))
+    _sha256(files)  # once more, to know its share
+    found = {**release.steward, "classes": card.released.classes, "seconds": seconds}
+    written = sum(file.stat().st_size for file in files)
+    return found | {"output_bytes": written, "hash_seconds": time.perf_counter() - start - seconds}
 
 
 def query(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
@@ -107,22 +141,6 @@ def single(rows: int, folder: Path) -> dict[str, Any]:
     return {"classes": release.card.released.classes}
 
 
-def shuffled(folder: Path) -> dict[str, int]:
-    """Return the bytes that Spark shuffled and read, added up over all tasks in the event logs of a folder."""
-    found = {"shuffle_bytes": 0, "input_bytes": 0, "spilled_bytes": 0}
-    for log in (folder / "events").rglob("*"):
-        if not log.is_file() or log.name.startswith("appstatus"):
-            continue
-        for line in log.read_text(encoding="utf-8").splitlines():
-            if '"SparkListenerTaskEnd"' not in line:
-                continue
-            metrics = json.loads(line).get("Task Metrics") or {}
-            found["shuffle_bytes"] += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
-            found["input_bytes"] += metrics.get("Input Metrics", {}).get("Bytes Read", 0)
-            found["spilled_bytes"] += metrics.get("Disk Bytes Spilled", 0)
-    return found
-
-
 def peak_mib(process: int) -> int:
     """Return the most MiB that a process has held."""
     for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
@@ -136,26 +154,42 @@ def measured(work: Callable[[], dict[str, Any]], machine: int | None) -> dict[st
     start = time.perf_counter()
     found = work()
     seconds = time.perf_counter() - start
-    found |= {"seconds": seconds, "python_mib": peak_mib(os.getpid())}
+    found = {"seconds": seconds, "python_mib": peak_mib(os.getpid())} | found
     return found if machine is None else found | {"driver_mib": peak_mib(machine)}
 
 
-JOBS = {"generate": generate, "bare": bare, "table": table, "query": query}
+ON_SPARK = {
+    "generate": generate,
+    "generate_wide": generate_wide,
+    "bare": bare,
+    "table": table,
+    "wide": wide,
+    "parts": parts,
+    "query": query,
+    "blocks": blocks,
+    "stream": stream,
+}
+HERE = {
+    "single": single,
+    "generate_points": generate_points,
+    "single_blocks": single_blocks,
+    "generate_records": generate_records,
+}
 
 
 def main() -> None:
     """Run the job that the arguments name."""
     job, rows, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    if job == "single":
-        print(json.dumps(measured(lambda: single(rows, folder), None)))
+    if job in HERE:
+        print(json.dumps(measured(lambda: HERE[job](rows, folder), None)))
         return
     with tempfile.TemporaryDirectory(dir=folder) as place:
         spark = session(Path(place))
         spark.range(10).count()  # the engine is warm before the clock starts
         machine = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
-        found = measured(lambda: JOBS[job](spark, rows, folder), machine)
+        found = measured(lambda: ON_SPARK[job](spark, rows, folder), machine)
         spark.stop()
-        print(json.dumps(found | shuffled(Path(place))))
+        print(json.dumps(found | counted(Path(place) / "events")))
 
 
 if __name__ == "__main__":
