@@ -32,20 +32,17 @@ class Line:
 
     @classmethod
     def through(cls, points: Iterable[tuple[float, float]]) -> Line:
-        """Return the line nearest to the points by least squares, neither part below zero; one point has no fixed part.
+        """Return the line nearest to the points by least squares; all is slope where a part would be below zero.
 
         >>> Line.through([(1, 5), (3, 9)])
         Line(fixed=3.0, each=2.0)
         """
         x, y = np.array(sorted(points), dtype=np.float64).T
-        slope = 0.0
         if len(x) > 1:
-            slope, fixed = np.polyfit(x - x.mean(), y, 1)
-            fixed -= slope * x.mean()
-            if fixed >= 0 and slope >= 0:
+            slope, middle = np.polyfit(x - x.mean(), y, 1)
+            fixed = middle - slope * x.mean()
+            if fixed >= 0 and slope > 0:
                 return cls(round(float(fixed), 12), round(float(slope), 15))
-        if len(x) > 1 and slope < 0:
-            return cls(float(y.mean()), 0.0)
         return cls(0.0, float(x @ y / (x @ x)))
 
     def at(self, units: float) -> float:

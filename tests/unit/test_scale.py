@@ -74,12 +74,13 @@ def test_a_line_is_found_from_its_points(fixed: float, each: float, places: list
 def test_no_cost_is_below_zero(points: list[tuple[int, float]]) -> None:
     found = Line.through(points)
     assert found.fixed >= 0
-    assert found.each >= 0
+    assert found.each > 0
 
 
-def test_a_single_point_is_all_slope_and_a_falling_line_all_fixed() -> None:
+def test_a_single_point_a_falling_line_and_one_from_below_zero_are_all_slope() -> None:
     assert Line.through([(10, 5)]) == Line(0.0, 0.5)
-    assert Line.through([(1, 4), (2, 2)]) == Line(3.0, 0.0)
+    assert Line.through([(1, 4), (2, 2)]) == Line(0.0, 1.6)
+    assert Line.through([(1, 1), (2, 3)]) == Line(0.0, 1.4)
 
 
 def test_the_model_finds_the_costs_that_the_runs_were_made_with() -> None:
