@@ -11,7 +11,8 @@ def goal_rows(record: ScaleRecord) -> list[Row]:
     """Return every goal with what was measured."""
     return [
         cost(record),
-        memory(record),
+        memory(record, "peak memory of the driver", ("driver_mib", "python_mib")),
+        memory(record, "its Python alone, where the search is", ("python_mib",)),
         *(overhead(record, rows) for rows in record.sizes),
         loss(record),
         faster(record),
@@ -30,12 +31,10 @@ def cost(record: ScaleRecord) -> Row:
     return Row(name, f"{large:.2f} µs", f"{small:.2f} µs", large / small, 1.3, at_most=True)
 
 
-def memory(record: ScaleRecord) -> Row:
+def memory(record: ScaleRecord, name: str, kinds: tuple[str, ...]) -> Row:
     """Return the most memory of the driver with the large table against the small one."""
-    runs = [record.one("table", rows) for rows in record.sizes]
-    small, large = (run["driver_mib"] + run["python_mib"] for run in runs)
-    name = f"peak memory of the driver, {_sizes(record)}"
-    return Row(name, f"{large:,} MiB", f"{small:,} MiB", large / small, 1.2, at_most=True)
+    small, large = (sum(record.one("table", rows)[kind] for kind in kinds) for rows in record.sizes)
+    return Row(f"{name}, {_sizes(record)}", f"{large:,} MiB", f"{small:,} MiB", large / small, 1.2, at_most=True)
 
 
 def overhead(record: ScaleRecord, rows: int) -> Row:
