@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-long lint bench docs pictures lock lock-peers clean
+.PHONY: demo test test-long lint bench bench-scale docs pictures lock lock-peers clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py out
@@ -23,6 +23,9 @@ lint: $(READY)
 
 bench: $(READY)
 	PYTHON=$(PYTHON) $(BIN)/python benchmarks/run.py
+
+bench-scale: $(READY) # half an hour, Java 17, 20 GB in TMPDIR; writes benchmarks/scale.json and docs/scale.md
+	$(BIN)/python benchmarks/scale.py $(SIZES)
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 NO_DATA = "needs real data: set SFUMATO_DATA to their folder"
 NO_SERVER = "needs a PostgreSQL server: set SFUMATO_POSTGRES to its address, postgresql://user@host/database"
-REQUIRED = {NO_DATA: "SFUMATO_REQUIRE_DATA", NO_SERVER: "SFUMATO_REQUIRE_POSTGRES"}
+NO_SPARK = "needs pyspark and Java 17"
+REQUIRED = {
+    NO_DATA: "SFUMATO_REQUIRE_DATA",
+    NO_SERVER: "SFUMATO_REQUIRE_POSTGRES",
+    NO_SPARK: "SFUMATO_REQUIRE_SPARK",
+}
 
 settings.register_profile(
     "sfumato", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -41,6 +50,28 @@ def postgres() -> str:
     if not address:
         pytest.skip(NO_SERVER)
     return address
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Give one Spark session of two cores to all tests; without Spark or Java a test is skipped, never passed."""
+    from sfumato.engines.spark import spark_session
+    from sfumato.errors import MissingExtraError
+
+    try:
+        session = spark_session("local[2]")
+    except MissingExtraError as error:
+        pytest.skip(f"{NO_SPARK}: {error}")
+    yield session
+    from pyspark import SparkContext
+
+    machine = SparkContext._gateway
+    session.stop()
+    if machine is not None:
+        machine.shutdown()
+        machine.proc.stdin.close()
+        machine.proc.wait(timeout=30)
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         sum,  # noqa: A004
         variance,
     )
+    from sfumato.engines import spark
     from sfumato.errors import SfumatoError
     from sfumato.finding import Finding
     from sfumato.hierarchy import Hierarchy
@@ -126,11 +127,12 @@ _MODULES = (
     "report",
     "samples",
     "sensitivity",
+    "spark",
     "stream",
     "tabular",
 )
 
-_INSIDE = {"sensitivity": "sfumato.dp.sensitivity"}
+_INSIDE = {"sensitivity": "sfumato.dp.sensitivity", "spark": "sfumato.engines.spark"}
 
 __all__ = [
     "MDAV",
@@ -190,6 +192,7 @@ __all__ = [
     "republish",
     "samples",
     "sensitivity",
+    "spark",
     "stream",
     "suggest",
     "sum",

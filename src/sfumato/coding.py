@@ -39,6 +39,7 @@ class Column:
     codes: Codes
     levels: Sequence[str] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
     has_missing: bool
+    scale: tuple[float, float] | None = None  # the lowest and highest number of all, where these rows are a part
 
     @property
     def name(self) -> str:
@@ -69,8 +70,8 @@ class Column:
             values = np.arange(len(self.levels), dtype=np.float64)
         if len(values) and max(-values[0], values[-1]) > np.finfo(np.float64).max / 2:
             values = values / 2  # so that the span stays finite
-        span = values[-1] - values[0] if len(values) else 0.0
-        scaled = (values - values[0]) / span if span > 0 else np.zeros(len(values))
+        low, high = (self.scale or (values[0], values[-1])) if len(values) else (0.0, 0.0)
+        scaled = (values - low) / (high - low) if high > low else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
 
     @cached_property
@@ -97,8 +98,10 @@ class Column:
         return self.missing_mark if value is None else str(value)
 
 
-def code(series: pl.Series, attribute: Attribute) -> Column:
+def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Column:
     """Return the column coded as its attribute declares, refusing values outside what is declared.
+
+    Where the series holds distinct values only, `rows` is how many rows they stand for; codes are those of all rows.
 
     >>> from sfumato.roles import Role
     >>> code(pl.Series("sex", ["F", "X"]), Attribute("sex", Role.QUASI, Kind.CATEGORY, categories=("F", "M")))
@@ -113,7 +116,7 @@ def code(series: pl.Series, attribute: Attribute) -> Column:
     missing = is_missing(series, attribute.missing)
     has_missing = bool(missing.any())
     if attribute.kind is not None and attribute.kind.numeric:
-        return _code_numbers(series, missing, attribute)
+        return _code_numbers(series, missing, attribute, rows or len(series))
     texts = _texts(series)
     if attribute.categories is not None:
         return _code_words(texts, missing, attribute, attribute.categories)
@@ -173,7 +176,7 @@ def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, word
     return Column(attribute, codes.to_numpy(), list(words), has_missing)
 
 
-def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute) -> Column:
+def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute, rows: int) -> Column:
     kind = attribute.kind or Kind.NUMBER
     numbers = parse(series, kind, missing)
     has_missing = bool(missing.any())
@@ -183,7 +186,7 @@ def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute) -
     if len(present) == 0:
         return Column(attribute, np.zeros(len(numbers), dtype=np.int32), np.empty(0, dtype=np.int64), has_missing)
     low, high = present.min(), present.max()
-    if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * len(numbers) + 1024):
+    if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * rows + 1024):
         levels = np.arange(int(high) - int(low) + 1) + low
         codes = (numbers - low).astype(np.int32)
     else:

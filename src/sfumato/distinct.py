@@ -7,7 +7,7 @@ sorted where it does not (the counting idea is that of roll-up in LeFevre, DeWit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,12 +35,31 @@ class Numbering:
         """The number of distinct rows."""
         return len(self.counts)
 
+    def weighted(self, weights: Keys | None) -> Numbering:
+        """The same distinct rows, each row counted as often as it weighs.
+
+        >>> distinct([np.array([3, 1, 3])], [4]).weighted(np.array([2, 5, 1])).counts.tolist()
+        [5, 3]
+        """
+        return self if weights is None else replace(self, counts=tally(self.ids, weights, self.count))
+
     @cached_property
     def examples(self) -> Keys:
         """One row of each distinct kind."""
         rows = np.empty(self.count, dtype=np.int64)
         rows[self.ids] = np.arange(len(self.ids))
         return rows
+
+
+def tally(numbers: Integers, weights: Keys | None = None, least: int = 0) -> Keys:
+    """Return how often each number occurs, or what it weighs altogether; exact up to 2^53.
+
+    >>> tally(np.array([1, 1, 0]), np.array([5, 2, 1])).tolist()
+    [1, 7]
+    """
+    if weights is None:
+        return np.bincount(numbers, minlength=least)
+    return np.bincount(numbers, weights=weights, minlength=least).astype(np.int64)
 
 
 def distinct(columns: Sequence[Integers], sizes: Sequence[int]) -> Numbering:

@@ -14,6 +14,8 @@ import polars as pl
 
 from sfumato.errors import InputError
 
+Weights = npt.NDArray[np.int64]
+
 
 class Kind(StrEnum):
     """The type of a column, as written in a schema file.
@@ -61,8 +63,10 @@ def _as_csv(series: pl.Series) -> pl.Series:
     return texts.str.strip_suffix(".0") if series.dtype.is_float() else texts
 
 
-def detect(series: pl.Series, marks: tuple[str, ...] = ("",)) -> Kind:
+def detect(series: pl.Series, marks: tuple[str, ...] = ("",), weights: Weights | None = None) -> Kind:
     """Return the kind the values suggest; half or more numbers among texts count as a number column.
+
+    Where values were counted before, `weights` says how often each occurs.
 
     >>> detect(pl.Series(["1", "2"])), detect(pl.Series(["02139", "10115"])), detect(pl.Series(["2.5", "x", "1"]))
     (<Kind.INTEGER: 'integer'>, <Kind.CATEGORY: 'category'>, <Kind.NUMBER: 'number'>)
@@ -76,10 +80,12 @@ def detect(series: pl.Series, marks: tuple[str, ...] = ("",)) -> Kind:
     if series.dtype != pl.String:
         return Kind.CATEGORY
     missing = is_missing(series, marks)
-    return _detect_text(series.filter(~missing) if missing.any() else series)
+    if not missing.any():
+        return _detect_text(series, weights)
+    return _detect_text(series.filter(~missing), None if weights is None else weights[~missing.to_numpy()])
 
 
-def _detect_text(values: pl.Series) -> Kind:
+def _detect_text(values: pl.Series, weights: Weights | None) -> Kind:
     if values.is_empty():
         return Kind.CATEGORY
     whole = values.cast(pl.Int64, strict=False)
@@ -87,7 +93,10 @@ def _detect_text(values: pl.Series) -> Kind:
         padded = values.str.starts_with("0") & (values.str.len_bytes() > 1)
         return Kind.CATEGORY if padded.any() else Kind.INTEGER
     numbers = values.cast(pl.Float64, strict=False)
-    if numbers.null_count() * 2 <= len(values):
+    others, every = numbers.null_count(), len(values)
+    if weights is not None:
+        others, every = int(weights[numbers.is_null().to_numpy()].sum()), int(weights.sum())
+    if others * 2 <= every:
         if values.filter(whole.is_null()).str.contains(r"^[+-]?\d{19,}$").any():
             return Kind.CATEGORY  # beyond 64 bits: a number would be rounded
         return Kind.INTEGER if whole.null_count() == numbers.null_count() else Kind.NUMBER

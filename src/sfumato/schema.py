@@ -20,7 +20,7 @@ import polars as pl
 
 from sfumato.attribute import Attribute, Bound
 from sfumato.errors import InputError, SchemaError, suggestion
-from sfumato.kinds import Kind, detect, is_missing, parse
+from sfumato.kinds import Kind, Weights, detect, is_missing, parse
 from sfumato.roles import Role, guess_role
 from sfumato.table import Table
 
@@ -168,8 +168,10 @@ class Schema:
         person = later.person if later.person is not None else self.person
         return Schema(columns, person, self.other if later.other == "refuse" else later.other)
 
-    def settled(self, table: Table) -> Schema:
+    def settled(self, table: Table, weights: Weights | None = None) -> Schema:
         """Return the schema of exactly the columns of `table` that it may use, each with role and type.
+
+        Where rows were counted before, `weights` says how often each occurs.
 
         >>> import polars as pl
         >>> people = Table(pl.DataFrame({"age": [31], "job": ["cook"]}))
@@ -192,16 +194,16 @@ class Schema:
                     f"column '{name}' has no role; declare one, or say what to do with the rest "
                     "(--other keep or --other drop)"
                 )
-            columns[name] = _typed(attribute, table)
+            columns[name] = _typed(attribute, table, weights)
         return replace(self, columns=columns)
 
 
-def _typed(attribute: Attribute, table: Table) -> Attribute:
+def _typed(attribute: Attribute, table: Table, weights: Weights | None) -> Attribute:
     if attribute.kind is not None or attribute.role in (Role.IDENTIFIER, Role.OTHER):
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
         return replace(attribute, kind=Kind.CATEGORY)
-    return replace(attribute, kind=detect(table.column(attribute.name), attribute.missing))
+    return replace(attribute, kind=detect(table.column(attribute.name), attribute.missing, weights))
 
 
 def _infer_attribute(name: str, table: Table) -> Attribute:

@@ -6,6 +6,8 @@ import inspect
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,6 +19,9 @@ from sfumato.errors import SfumatoError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.header import HOMES
 from sfumato.local.rappor import Rappor
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FOUR = ("north", "south", "east", "west")
 PROTOCOLS: list[LocalProtocol] = [
@@ -47,6 +52,28 @@ PROTOCOLS: list[LocalProtocol] = [
 )
 def test_protocol_conforms(check: Check) -> None:
     check.run()
+
+
+@pytest.mark.long
+def test_every_protocol_is_tallied_alike_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Tally folders of packed and written reports, some of them spoilt, on both engines."""
+    from sfumato.engines.spark.local import tally_files
+
+    for number, protocol in enumerate(PROTOCOLS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        codes = np.random.default_rng(number).integers(0, len(protocol.domain), 900)
+        files = [folder / name for name in ("a.bin", "b.jsonl", "c.bin.gz")]
+        for place, file in enumerate(files):
+            form = "lines" if file.suffix == ".jsonl" else "packed"
+            local.write_reports(file, protocol, protocol.report_many(codes[place::3]), form=form)
+        files[0].write_bytes(files[0].read_bytes()[:-1])
+        total = local.aggregate_file(files[0])
+        for file in files[1:]:
+            total += local.aggregate_file(file)
+        assert total.users == 600
+        assert total.rejected
+        assert tally_files(spark, [folder]) == total
 
 
 def test_every_public_protocol_is_checked() -> None:

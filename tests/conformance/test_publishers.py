@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 
 from sfumato import stream
@@ -14,6 +19,7 @@ from sfumato.checks import Check, ConformanceError, publisher_checks
 from sfumato.checks.publishers import Stream, whole_numbers
 from sfumato.checks.tables import JOBS
 from sfumato.kinds import Kind
+from sfumato.random import Source
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.stream import (
@@ -31,7 +37,13 @@ from sfumato.stream import (
     RankedAttributes,
     RankWindows,
 )
+from sfumato.stream.bad import OnBad, Screened
 from sfumato.stream.base import Numbers
+from sfumato.stream.batch import Batch, Columns
+from sfumato.stream.checkpoint import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUASI = [
     Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 99)),
@@ -91,6 +103,65 @@ NOISY_COUNTS: list[Publisher] = [
 ]
 
 
+@dataclass(frozen=True)
+class Encoded:
+    """Lets records through as the publisher takes them, a column `c0`, `c1`, … for each of their numbers."""
+
+    released: tuple[str, ...]
+    width: int
+    on_bad: OnBad = field(default_factory=OnBad)
+
+    @property
+    def wanted(self) -> Columns:
+        return Columns(tuple(f"c{place}" for place in range(self.width)))
+
+    def __call__(self, batch: Batch, first: int) -> Screened:
+        del first
+        columns = list(batch.numbers.values())
+        one = columns[0].reshape(-1, 1) if self.released == ("age",) else columns[0]
+        return Screened(one if len(columns) == 1 else np.column_stack(columns))
+
+
+def names(publisher: Publisher, width: int) -> tuple[str, ...]:
+    if isinstance(publisher, CASTLE):
+        return tuple(name for name in publisher.names if name != publisher.schema.person)
+    return ("value",) if isinstance(publisher, CappedPersons) else tuple(f"value{place}" for place in range(width))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: f"{type(CASES[number][0]).__name__} {number}")
+def test_publisher_conforms_on_spark(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    """Run a stream of three files by one key: the rows of one machine, all of them, numbered without a gap."""
+    from sfumato.engines.spark.stream import SparkStream
+    from sfumato.engines.spark.stream_keys import ByKey
+    from sfumato.engines.spark.stream_run import SparkRun
+    from sfumato.engines.spark.stream_source import ARRIVAL, read_growing
+
+    publisher, records = CASES[number]
+    batch = records(4, 360)
+    table = batch.reshape(len(batch), -1)
+    (tmp_path / "in").mkdir()
+    for place in range(3):
+        part = pl.DataFrame(table[120 * place : 120 * (place + 1)], schema=[f"c{at}" for at in range(table.shape[1])])
+        part.with_columns(stop=7).write_parquet(tmp_path / "in" / f"{place}.parquet")
+        os.utime(tmp_path / "in" / f"{place}.parquet", (1_700_000_000 + place,) * 2)
+    screen = Encoded(names(publisher, table.shape[1]), table.shape[1])
+    stream = SparkStream(publisher, screen, ByKey("stop"), ARRIVAL)
+    SparkRun(stream, tmp_path / "out", tmp_path / "kept").run(read_growing(spark, tmp_path / "in", files=2))
+    found = pl.read_parquet(tmp_path / "out" / "**" / "*.parquet", hive_partitioning=False).sort("seq")
+    with Store.open(tmp_path / "kept") as store:
+        begun = store.load()
+    assert begun is not None
+    alone = stream.task(tmp_path / "kept", begun.stream).for_key("7")
+    parts = [alone.push_many(batch), alone.flush()]
+    for name in screen.released:
+        expected = [cell for part in parts for cell in alone.columns(part, screen.released)[name]]
+        assert found[name].to_list() == expected
+    for name in ("group", "size", "seq"):
+        assert found[name].to_list() == np.concatenate([getattr(part, name) for part in parts]).tolist()
+    assert found.height == len(batch)
+
+
 def every_check() -> Iterator[tuple[Publisher, Check]]:
     for publisher, records in CASES:
         yield from ((publisher, check) for check in publisher_checks(publisher, records))
@@ -144,6 +215,14 @@ class Amnesiac(DOCA):
         self._seq = 0
 
 
+class Keyless(DOCA):
+    """Draws words as they come, though a key would give them again."""
+
+    def __post_init__(self, rng: Source | None) -> None:
+        super().__post_init__(rng)
+        self._run.keyed = False
+
+
 def failing(publisher: Publisher) -> set[str]:
     names = set()
     for check in publisher_checks(publisher):
@@ -161,6 +240,7 @@ def failing(publisher: Publisher) -> set[str]:
         (Late, "the delay is kept"),
         (Restless, "batches change nothing"),
         (Amnesiac, "a restored state goes on"),
+        (Keyless, "keyed noise repeats"),
     ],
 )
 def test_the_suite_catches_a_publisher_that(broken: type[DOCA], caught: str) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import hashlib
+import itertools
 import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import psycopg
 import pytest
 from hypothesis import given, settings
@@ -35,13 +38,21 @@ from sfumato.dp.request import (
     Unknown,
 )
 from sfumato.dp.rows import open_rows
+from sfumato.dp.rows.compile import Source, Statement
+from sfumato.dp.rows.condition import Compiler
+from sfumato.dp.rows.dialect import Stored
+from sfumato.dp.rows.spark import SPARK
 from sfumato.dp.unit import ProtectPersons, ProtectRows, Unit
 from sfumato.kinds import Kind
 from sfumato.roles import Role
 from sfumato.schema import Schema
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 Row = dict[str, str | None]
 Open = Callable[[list[Row]], Rows]
+Holds = Callable[[Row], bool | None]
 MARKS = ("", "?", "-9")
 SCHEMA = Schema(
     {
@@ -137,6 +148,19 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             connection.execute("DROP TABLE people_property")
 
 
+@pytest.fixture(scope="module")
+def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Open:
+    from sfumato.engines.spark.rows import SparkRows
+
+    folder = tmp_path_factory.mktemp("rows")
+
+    def build(rows: list[Row]) -> Rows:
+        pl.DataFrame(rows, schema=dict.fromkeys(SCHEMA.columns, pl.String)).write_parquet(folder / "people.parquet")
+        return SparkRows.of_folder(folder, SCHEMA, spark.sparkContext.master)
+
+    return build
+
+
 def _csv(path: Path, rows: list[Row]) -> Rows:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(SCHEMA.columns))
@@ -212,6 +236,14 @@ def either(*values: bool | None) -> bool | None:
     return no(both(*(no(value) for value in values)))
 
 
+def denied(holds: Holds, row: Row) -> bool | None:
+    return no(holds(row))
+
+
+def one_of_two(first: Holds, second: Holds, row: Row) -> bool | None:
+    return either(first(row), second(row))
+
+
 def quotient(row: Row) -> float | None:
     top, bottom = clamped(real(row["fare"]), -2, 6), clamped(whole(row["hour"]), 0, 5)
     return None if top is None or bottom is None or bottom - 3 == 0 else (top + 1) / (bottom - 3)
@@ -226,7 +258,7 @@ def has(value: object, *among: object) -> bool | None:
     return None if value is None else value in among
 
 
-CONDITIONS: dict[str, Callable[[Row], bool | None]] = {
+CONDITIONS: dict[str, Holds] = {
     "TRUE": lambda _: True,
     "hour > 1": lambda row: is_below(1, whole(row["hour"])),
     "hour IN (0, 2, 100)": lambda row: has(whole(row["hour"]), 0, 2, 100),
@@ -387,13 +419,16 @@ def plain(tallies: Tallies) -> tuple[list[Any], list[list[Any]]]:
     return tallies.cells, [[n if isinstance(n, int) else n.tolist() for n in column] for column in tallies.columns]
 
 
-@given(
+questions = given(
     rows=rows_of_people,
     condition=conditions(),
     keys=st.sampled_from(sorted(KEYS)),
     unit=st.sampled_from(UNITS),
     measures=st.lists(st.sampled_from(MEASURES), min_size=1, max_size=4).map(tuple),
 )
+
+
+@questions
 def test_every_engine_gives_what_the_slow_reading_gives(
     engine: Open,
     rows: list[Row],
@@ -407,16 +442,73 @@ def test_every_engine_gives_what_the_slow_reading_gives(
     assert plain(engine(rows).collect(request)) == slow(request, rows, condition[1])
 
 
-@settings(max_examples=25)  # each opens the rows four times
-@given(
+@pytest.mark.long
+@settings(max_examples=40)  # each takes Spark a second or two
+@questions
+def test_spark_gives_what_the_slow_reading_gives(
+    on_spark: Open,
+    rows: list[Row],
+    condition: tuple[str, Callable[[Row], bool | None]],
+    keys: str,
+    unit: Unit,
+    measures: tuple[Measure, ...],
+) -> None:
+    request = Request(measures, unit, KEYS[keys], parse_predicate(condition[0], SCHEMA), b"secret")
+    assert plain(on_spark(rows).collect(request)) == slow(request, rows, condition[1])
+
+
+@pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.long)])
+def test_every_condition_holds_on_spark_for_the_rows_of_the_slow_reading(spark: SparkSession, ansi: str) -> None:
+    """All conditions, their negations and pairs of them in one statement, since Spark takes a second for each."""
+    pools = {"person": ("p1",), "hour": WHOLE, "fare": REAL, "day": DAYS, 'na"me %s': TEXTS}
+    rows: list[Row] = [{name: pool[i * (7 + i % 3) % len(pool)] for name, pool in pools.items()} for i in range(500)]
+    names = {name: f"v{place}" for place, name in enumerate(pools)}
+    frame = spark.createDataFrame([tuple(row.values()) for row in rows], [*names.values()])
+    frame.createOrReplaceTempView("everybody")
+    asked: dict[str, Holds] = dict(CONDITIONS)
+    asked |= {f"NOT ({text})": partial(denied, holds) for text, holds in CONDITIONS.items()}
+    for (one, first), (two, second) in itertools.pairwise(list(asked.items())):
+        asked[f"({one}) OR ({two})"] = partial(one_of_two, first, second)
+    everything = parse_predicate(" OR ".join(CONDITIONS), SCHEMA)
+    source = Source("everybody", dict.fromkeys(names, Stored.TEXT), names.__getitem__)
+    statement = Statement(Request((Count(),), ProtectRows(), (), everything), SCHEMA, source, SPARK)
+    tests = [f"COUNT_IF({Compiler(statement).counts(parse_predicate(text, SCHEMA).condition)})" for text in asked]
+    text = f"SELECT {', '.join(tests)} FROM ({statement._cells()})"  # noqa: S608  # our own words
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        (found,) = spark.sql(text, args=statement.parameters).collect()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+    wanted = {text: sum(holds(row) is True for row in rows) for text, holds in asked.items()}
+    assert dict(zip(asked, found, strict=True)) == wanted
+
+
+persons_and_others = given(
     rows=rows_of_people,
     keys=st.sampled_from(["none", "hours", "fares", "both"]),
     person=st.sampled_from(["p1", "p2", "1:p"]),
     data=st.data(),
 )
+
+
+@settings(max_examples=25)  # each opens the rows four times
+@persons_and_others
 def test_one_person_moves_nobody_and_order_does_not_matter(
     engine: Open, rows: list[Row], keys: str, person: str, data: st.DataObject
 ) -> None:
+    nobody_moves(engine, rows, keys, person, data)
+
+
+@pytest.mark.long
+@settings(max_examples=10)
+@persons_and_others
+def test_one_person_moves_nobody_on_spark(
+    on_spark: Open, rows: list[Row], keys: str, person: str, data: st.DataObject
+) -> None:
+    nobody_moves(on_spark, rows, keys, person, data)
+
+
+def nobody_moves(engine: Open, rows: list[Row], keys: str, person: str, data: st.DataObject) -> None:
     measures = (Count(), Persons(), Present(FARE), Total(FARE), Ladder(DAY))
     request = Request(measures, ProtectPersons("person", 1, 2), KEYS[keys], secret=b"secret")
     all_rows = plain(engine(rows).collect(request))

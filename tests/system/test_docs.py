@@ -19,8 +19,9 @@ import sfumato as sf
 from sfumato.hierarchy_file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit")
+GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
+ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
 LAST = {
@@ -29,6 +30,7 @@ LAST = {
     "docs/guides/local.md": "counts.csv.card.json",
     "docs/guides/streams.md": "kept.csv.card.json",
     "docs/guides/audit.md": "reports.bin.card.json",
+    ON_SPARK: "costs.card.json",
 }
 
 
@@ -52,8 +54,17 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_of_a_page_run(page: str, clone: Path) -> None:
+def skip_without_spark(page: str, request: pytest.FixtureRequest) -> None:
+    """Skip the guide to Spark where there is none."""
+    if page == ON_SPARK:
+        request.getfixturevalue("spark")
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.long) if page == ON_SPARK else page for page in PAGES]
+)
+def test_commands_of_a_page_run(page: str, clone: Path, request: pytest.FixtureRequest) -> None:
+    skip_without_spark(page, request)
     commands = [block for block in blocks(page, "sh") if "make " not in block]
     assert commands
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -78,7 +89,10 @@ def test_hierarchies_of_the_guide_can_be_read(language: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("page", CODE)
-def test_python_of_a_page_runs(page: str, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_of_a_page_runs(
+    page: str, clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    skip_without_spark(page, request)
     monkeypatch.chdir(clone)
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), {})  # noqa: S102

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.errors import InputError
-from sfumato.random import SeededSource
+from sfumato.random import KEYED, KeyedSource, SeededSource, Source
 from sfumato.stream.base import Published, Publisher
 
 ROWS = 400
@@ -59,7 +59,7 @@ def publisher_checks(
     yield Check("the card names the columns", lambda: _card(publisher))
 
 
-def fresh(publisher: Publisher, source: SeededSource) -> Publisher:
+def fresh(publisher: Publisher, source: Source) -> Publisher:
     """Return a publisher with the same parameters, no records, and its own source.
 
     >>> from sfumato.stream import NaiveLaplace
@@ -172,11 +172,34 @@ def _state_goes_on(publisher: Publisher, batch: Any, seed: int) -> None:
         expect(same(on, again), f"a publisher restored after {cut} records goes on otherwise")
 
 
+def _keyed_repeats(publisher: Publisher, batch: Any, seed: int) -> None:
+    """Expect rows to be a function of key and records, through any cuts, and other noise under another key."""
+    draw, key = np.random.default_rng(seed), bytes([seed] * 32)
+    whole = joined(run(fresh(publisher, KeyedSource(key)), batch))
+    cuts = sorted({0, len(batch), *draw.integers(0, len(batch), 6).tolist()})
+    parts, state = [], fresh(publisher, KeyedSource(key)).state()
+    for start, end in pairwise(cuts):
+        task = fresh(publisher, KeyedSource(key))
+        task.restore(state)
+        parts.append(task.push_many(batch[start:end]))
+        state = task.state()
+    last = fresh(publisher, KeyedSource(key))
+    last.restore(state)
+    expect(same(whole, joined([*parts, last.flush()])), "keyed rows change with where the stream was cut and saved")
+    one = fresh(publisher, KeyedSource(key))
+    single = joined([*(one.push(record) for record in batch), one.flush()])
+    expect(same(whole, single), "keyed rows change with batches")
+    other = joined(run(fresh(publisher, KeyedSource(bytes(32))), batch))
+    expect(not same(whole, other), "another key gives the same rows")
+    expect(KEYED in fresh(publisher, KeyedSource(key)).card("reading").assumptions, "the card does not tell of a key")
+
+
 CHECKS: dict[str, Callable[[Publisher, Any, int], None]] = {
     "batches change nothing": _batches_agree,
     "rows are numbered": _rows_are_numbered,
     "the delay is kept": _delay_holds,
     "a restored state goes on": _state_goes_on,
+    "keyed noise repeats": _keyed_repeats,
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions
+from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
@@ -18,7 +19,7 @@ from sfumato.progress import listening
 from sfumato.staging import Staging
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sfumato.models import Model
     from sfumato.release import Release
@@ -37,6 +38,7 @@ def anonymize(
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
+    engine: EngineOptions = EngineOptions(),
     card: Path | None = None,
     report: Path | None = None,
     ledger: Path | None = None,
@@ -48,8 +50,10 @@ def anonymize(
     Identifiers are dropped, quasi-identifiers generalised, sensitive columns kept. Rows are shuffled.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
-        output: File to write; its ending chooses the format; - is standard output.
+        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. With --engine spark, a
+            file or folder of Parquet or CSV.
+        output: File to write; its ending chooses the format; - is standard output. With --engine spark, a folder of
+            Parquet.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
         ledger: Budget file that pays first (safepub, private-mondrian); see sfumato budget.
@@ -60,6 +64,9 @@ def anonymize(
     schema = roles.build()
     asked = [] if algorithm.private and models == ModelOptions() else models.build(schema)
     chosen = algorithm.build_any()
+    if engine.spark:
+        _refuse_single(algorithm, {"--report": report, "--ledger": ledger, "--explain": explain or None})
+        return _on_spark(algorithm.build(), (table, output, card), schema, asked, engine.master, json=json)
     if report is not None and algorithm.private:
         raise ParameterError(
             f"--report compares classes with the rows they hold, which {algorithm.algorithm} has none of"
@@ -91,6 +98,48 @@ def anonymize(
         release.write(STDOUT)
     say_what_left(final, output, report, json=json, steward=release.steward)
     return INTERRUPTED if interrupts.happened else 0
+
+
+def _refuse_single(algorithm: AlgorithmOptions, given: Mapping[str, object]) -> None:
+    """Refuse what only the single machine does."""
+    if algorithm.private:
+        raise ParameterError(f"{algorithm.algorithm} draws its noise on one machine; leave --engine spark out")
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(f"{name} needs all rows on one machine; leave it or --engine spark out")
+
+
+def _on_spark(
+    chosen: Anonymizer,
+    files: tuple[Path, Path, Path | None],
+    schema: Schema,
+    models: Sequence[Model],
+    master: str | None,
+    *,
+    json: bool,
+) -> int:
+    """Do the same on a Spark cluster, from folder to folder."""
+    from sfumato.engines.spark import anonymize, read_folder, spark_session
+    from sfumato.engines.spark.folders import new_folder
+
+    source, output, card = files
+    if STDOUT in {source, output}:
+        raise ParameterError("Spark reads and writes folders; name one instead of -")
+    with Staging() as staging, steps(4) as step:
+        card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
+        with new_folder(output) as rows:
+            step("starting Spark")
+            session = spark_session(master)
+            step("reading")
+            frame = read_folder(session, source)
+            step("anonymizing")
+            with listening(step.share):
+                release = anonymize(frame, chosen, schema, models)
+            step("writing")
+            final = release.write(rows, output.name)
+            card_file.write_text(final.to_json(), encoding="utf-8")
+    say_what_left(final, output, None, json=json, steward=release.steward)
+    return 0
 
 
 def _released(

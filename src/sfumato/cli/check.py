@@ -6,13 +6,15 @@ import json as json_text
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Columns, Flag, Input, names
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
+    from sfumato.schema import Schema
 
 SLACK = 1e-9
 
@@ -26,6 +28,7 @@ def check(
     require: Columns = (),
     schema: Path | None = None,
     c: float = 2.0,
+    engine: EngineOptions = EngineOptions(),
     json: Flag = False,
 ) -> int:
     """Measure a table: classes, k, l, t, uniques and risks; exit 1 if a requirement is broken.
@@ -33,7 +36,8 @@ def check(
     Cells may be values, ranges, sets or *: rows belong together when they are written alike.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. With --engine spark, a
+            file or folder of Parquet or CSV.
         quasi: Columns an attacker may know, separated by commas.
         sensitive: Confidential columns.
         require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
@@ -41,18 +45,40 @@ def check(
         c: The c of recursive (c, l)-diversity.
         json: Print the measures as JSON.
     """
-    from sfumato.evaluate import check as measure
-    from sfumato.io import read
     from sfumato.schema import Schema
 
     wanted = _requirements(require)
-    found = measure(
-        read(table), names(quasi), names(sensitive), schema=Schema.from_toml(schema) if schema else None, c=c
-    )
+    declared = Schema.from_toml(schema) if schema else None
+    measure = _on_spark if engine.spark else _on_this_machine
+    found = measure(table, engine.master, Asked(names(quasi), names(sensitive), declared, c))
     broken = [line for name, limit in wanted if (line := _broken(found, name, limit))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0
+
+
+class Asked(NamedTuple):
+    """What to measure: classes by these columns, these sensitive columns, as a schema declares them."""
+
+    quasi: Sequence[str]
+    sensitive: Sequence[str]
+    schema: Schema | None
+    c: float
+
+
+def _on_this_machine(table: Path, _master: str | None, asked: Asked) -> Measures:
+    from sfumato.evaluate import check as measure
+    from sfumato.io import read
+
+    return measure(read(table), asked.quasi, asked.sensitive, schema=asked.schema, c=asked.c)
+
+
+def _on_spark(table: Path, master: str | None, asked: Asked) -> Measures:
+    from sfumato.engines.spark import check as measure
+    from sfumato.engines.spark import read_folder, spark_session
+
+    frame = read_folder(spark_session(master), table)
+    return measure(frame, asked.quasi, asked.sensitive, schema=asked.schema, c=asked.c)
 
 
 def _requirements(given: Sequence[str]) -> list[tuple[str, float]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import Steps, steps
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sfumato.card import Card
-    from sfumato.local import LocalProtocol, Reports, Tally
+    from sfumato.local import LocalProtocol, MeanProtocol, Reports, Tally
     from sfumato.local.arrays import Codes, Reals
+    from sfumato.local.mean_tally import MeanTally
 
 Output = Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 Protocol = Literal["auto", "rr", "grr", "sue", "oue", "olh", "ss", "subset", "hr", "rappor"]
@@ -39,14 +41,16 @@ def perturb(
     protocol: Protocol = "auto",
     card: Path | None = None,
     json: Flag = False,
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Write a report for every row, drawn as the row's own device would draw it, and a card.
 
     A row whose value is not in the domain is an error, and nothing is written: leaving it out would be a report too.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
-        output: Report file to write: JSON lines if it ends in .jsonl, packed otherwise; .gz after it compresses.
+        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. On Spark, also a folder.
+        output: Report file to write: JSON lines if it ends in .jsonl, packed otherwise; .gz after it compresses. On
+            Spark, a folder of JSON lines.
         column: The column to report.
         epsilon: What one report may cost.
         domain: Text file with the possible values, one a line; it is public and fixed beforehand.
@@ -57,6 +61,8 @@ def perturb(
     from sfumato.io import read
     from sfumato.local.wire import open_reports, write_stream
 
+    if engine.spark:
+        return _perturb_on_spark(table, output, column, _domain(domain), (protocol, epsilon, card, json), engine.master)
     with Staging() as staging, steps(2) as step:
         data, card_file = _places(staging, output, card)
         step("reading")
@@ -69,10 +75,7 @@ def perturb(
             written = write_stream(file, chosen, _told(chosen.report_many(codes), len(codes), step), form=form)
         final = _named(chosen.card(written), data, output)
         card_file.write_text(final.to_json(), encoding="utf-8")
-    reason = f"\n  {chosen.reason}" if chosen.reason else ""
-    lines = f"{written} reports by {chosen.name} written to {output}, ε={chosen.spent:.6g} each{reason}\n"
-    sys.stdout.write(final.to_json() if json else lines)
-    return 0
+    return _said(chosen, final, written, output, json=json)
 
 
 def estimate(
@@ -82,13 +85,14 @@ def estimate(
     card: Path | None = None,
     report: Path | None = None,
     json: Flag = False,
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Write the estimated count of every value with its variance and 95 % interval, and a card.
 
     Files of one protocol and one domain add up. A report that does not belong is rejected and counted.
 
     Args:
-        reports: Report files, also .gz; - is standard input.
+        reports: Report files, also .gz; - is standard input. On Spark, also folders of them.
         output: File for value, count, variance, low, high; its ending chooses the format; - is standard output.
         raw: Leave the counts unbiased: some are negative, and they do not add up to the reports.
         card: Where the card goes; OUT.card.json unless named.
@@ -100,7 +104,7 @@ def estimate(
     refuse_mixed_output(output, card, json=json)
     with Staging() as staging, steps(len(reports) + 1) as step:
         outputs = Outputs.place(staging, output, card, report)
-        tally = _tally(reports, step)
+        tally = _usable(_tally_on_spark(reports, engine.master) if engine.spark else _tally(reports, step))
         step("estimating")
         found = tally.protocol.estimate(tally, consistent=not raw)
         release = found.release()
@@ -129,13 +133,14 @@ def mean(
     raw: Flag = False,
     card: Path | None = None,
     json: Flag = False,
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Estimate the mean of a column from one report of every row, drawn as its own device would draw it.
 
     A row without a number within the bounds is an error, for the same reason as a value outside a domain.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. On Spark, also a folder.
         column: The column of numbers.
         bounds: The smallest and the largest possible value, public and fixed beforehand.
         epsilon: What one report may cost.
@@ -144,7 +149,6 @@ def mean(
         card: Where the card goes, if anywhere.
         json: Print the card, which has the mean among its measures.
     """
-    from sfumato.io import read
     from sfumato.local.card import mean_card
     from sfumato.local.means import PROTOCOLS, choose_mean
 
@@ -153,9 +157,8 @@ def mean(
         low, high = bounds
         chosen = choose_mean(low, high, epsilon) if protocol == "auto" else PROTOCOLS[protocol](low, high, epsilon)
         step("reading")
-        values = _numbers(read(table).column(column))
-        step("reporting")
-        tally = chosen.aggregate(chosen.report_many(values))
+        tally = _means_on_spark(table, column, chosen, engine.master) if engine.spark else _means(table, column, chosen)
+        step("estimating")
         found = chosen.estimate(tally, consistent=not raw)
         final = mean_card(chosen, tally, found, column=column, consistent=not raw)
         if place is not None:
@@ -239,7 +242,14 @@ def _numbers(values: pl.Series) -> Reals:
     return numbers.to_numpy()
 
 
-def _tally(paths: tuple[Path, ...], step: Steps) -> Tally:
+def _means(table: Path, column: str, protocol: MeanProtocol) -> MeanTally:
+    """The tally of one fresh report of every row."""
+    from sfumato.io import read
+
+    return protocol.aggregate(protocol.report_many(_numbers(read(table).column(column))))
+
+
+def _tally(paths: tuple[Path, ...], step: Steps) -> Tally | None:
     """The tally of all report files together."""
     from sfumato.local.wire import aggregate_file, aggregate_stream
 
@@ -250,6 +260,11 @@ def _tally(paths: tuple[Path, ...], step: Steps) -> Tally:
         step(f"counting {path.name}")
         found = aggregate_stream(sys.stdin.buffer, where="standard input") if path == STDOUT else aggregate_file(path)
         total = found if total is None else total + found
+    return total
+
+
+def _usable(total: Tally | None) -> Tally:
+    """The tally, if any report could be used."""
     if total is None or total.users == 0:
         reasons = ", ".join(f"{count} {reason}" for reason, count in (total.rejected if total else {}).items())
         raise InputError(f"no report could be used{f': {reasons}' if reasons else ''}")
@@ -262,3 +277,66 @@ def _named(card: Card, data: Path, output: Path) -> Card:
 
     with data.open("rb") as file:
         return card.for_file(output.name, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _said(protocol: LocalProtocol, card: Card, written: int, output: Path, *, json: bool) -> int:
+    """Say what was written, and return the exit code."""
+    reason = f"\n  {protocol.reason}" if protocol.reason else ""
+    lines = f"{written} reports by {protocol.name} written to {output}, ε={protocol.spent:.6g} each{reason}\n"
+    sys.stdout.write(card.to_json() if json else lines)
+    return 0
+
+
+def _on_spark(table: Path, master: str | None) -> Any:
+    """The rows of a file or folder, as a Spark frame."""
+    from sfumato.engines.spark.folders import read_cells
+    from sfumato.engines.spark.session import spark_session
+
+    if table == STDOUT:
+        raise InputError("Spark reads files and folders; - is none")
+    return read_cells(spark_session(master), table, strict=True)
+
+
+def _perturb_on_spark(
+    table: Path,
+    output: Path,
+    column: str,
+    domain: tuple[str, ...],
+    asked: tuple[str, float, Path | None, bool],
+    master: str | None,
+) -> int:
+    """Write a folder of report files and its card, as `perturb` writes a file."""
+    import msgspec
+
+    from sfumato.engines.spark.local_reports import count_values, write_perturbed
+
+    name, epsilon, card, json = asked
+    with Staging() as staging:
+        if output == STDOUT:
+            raise InputError("reports on Spark are a folder of files; name one with -o")
+        if output.exists():  # before all rows are counted
+            raise InputError(f"output '{output}' exists; remove it or choose another name")
+        card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
+        rows = _on_spark(table, master)
+        written = count_values(rows, column, domain)
+        chosen = _protocol(name, domain, epsilon, written)
+        write_perturbed(rows, column, chosen, output)
+        plain = chosen.card(written)
+        final = msgspec.structs.replace(plain, released=msgspec.structs.replace(plain.released, file=output.name))
+        card_file.write_text(final.to_json(), encoding="utf-8")
+    return _said(chosen, final, written, output, json=json)
+
+
+def _means_on_spark(table: Path, column: str, protocol: MeanProtocol, master: str | None) -> MeanTally:
+    from sfumato.engines.spark.local_reports import tally_numbers
+
+    return tally_numbers(_on_spark(table, master), column, protocol)
+
+
+def _tally_on_spark(paths: tuple[Path, ...], master: str | None) -> Tally:
+    from sfumato.engines.spark.local import tally_files
+    from sfumato.engines.spark.session import spark_session
+
+    if STDOUT in paths:
+        raise InputError("Spark reads files and folders; - is none")
+    return tally_files(spark_session(master), paths)

@@ -89,3 +89,24 @@ class PublisherOptions:
                     f"--{name.replace('_', '-')} is not an option of {self.publisher}, but of {takers}"
                 )
         return given
+
+
+@Parameter(name="*", group="Engine")
+@dataclass(frozen=True, kw_only=True)
+class KeyOptions:
+    """Which records share a publisher, where there are many (Spark).
+
+    Attributes:
+        key: Column whose every value has a publisher of its own, as a station has; the promise holds within each.
+        buckets: Over how many publishers the persons of --person are spread, where there is no --key; 16 unless given.
+        order: Column that records are in the order of, within the files that are read together; public, as arrival is.
+    """
+
+    key: str | None = None
+    buckets: Whole = None
+    order: str | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that were given."""
+        return [name for name, value in vars(self).items() if value is not None]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
 from sfumato.errors import ParameterError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.dp.amount import Cost
     from sfumato.dp.answer import Answer
     from sfumato.dp.ledger import Ledger
+    from sfumato.schema import Schema
 
 LedgerFile = Annotated[Path, Parameter(name="LEDGER")]
 Question = Annotated[str, Parameter(name="SQL")]
@@ -37,12 +39,13 @@ def create(
     protect: str = "rows",
     neighbours: Literal["presence", "value"] = "presence",
     analyst: Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=EPSILON", show_default=False)] = (),
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
 
     Args:
         ledger: File to make; keep it safe, and never restore an older copy of it.
-        data: CSV (also .gz) or Parquet file, or postgresql://USER@HOST/DATABASE#TABLE.
+        data: CSV (also .gz) or Parquet file, a folder of them for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
         schema: TOML file that declares types, bounds and categories, without looking at the rows.
         epsilon: What all answers together may lose.
         delta: The probability with which that may fail; needed by zcdp, and to find keys that are not declared.
@@ -59,12 +62,36 @@ def create(
     shares = _shares(analyst)
     with steps(1) as step:
         step("reading")
+        declared = Schema.from_toml(schema)
+        rows = _placed(data, declared, engine)
         session = Session.create(
-            ledger, data, Schema.from_toml(schema), budget, protect=protect, neighbours=neighbours, analysts=shares
+            ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares
         )
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
     return 0
+
+
+def _placed(data: str, schema: Schema, engine: EngineOptions) -> Any:
+    """Return the data as the session takes them: their name, or the rows that Spark has opened."""
+    if not engine.spark:
+        return data
+    from sfumato.engines.spark.rows import SparkRows
+
+    return SparkRows.of_folder(data, schema, engine.master)
+
+
+def _found(ledger: Path, engine: EngineOptions) -> Any:
+    """Return the rows of a ledger as Spark opens them, or None where the ledger's own address suffices."""
+    from sfumato.dp.ledger import Ledger
+    from sfumato.schema import Schema
+
+    if not engine.spark:
+        return None
+    facts = Ledger.open(ledger).facts
+    if facts.get("engine") != "spark" or facts["data"] is None:
+        raise ParameterError(f"ledger '{ledger}' was not made for a folder with --engine spark; leave --engine out")
+    return _placed(facts["data"], Schema.from_text(facts["schema"]), engine)
 
 
 def _shares(entries: tuple[str, ...]) -> dict[str, Decimal] | None:
@@ -152,16 +179,19 @@ def _short(question: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def new_version(ledger: LedgerFile, /, *, data: str) -> int:
+def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = EngineOptions()) -> int:
     """Declare that the rows have changed; what was spent stays spent.
 
     Args:
         ledger: The ledger file.
         data: The new file, or the same one with its new content.
     """
+    from sfumato.dp.ledger import Ledger
     from sfumato.dp.session import Session
+    from sfumato.schema import Schema
 
-    number = Session.open(ledger, data=data).new_version(data)
+    rows = _placed(data, Schema.from_text(Ledger.open(ledger).facts["schema"]), engine)
+    number = Session.open(ledger, data=rows).new_version(rows)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0
 
@@ -180,6 +210,7 @@ def query(
     plot: Path | None = None,
     latency: float = 0.25,
     json: Flag = False,
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Ask a question in SQL; the answer has noise, and its price is debited first.
 
@@ -204,7 +235,7 @@ def query(
     with Staging() as staging, steps(1) as step:
         places = [None if path is None else staging.place(path) for path in (output, _card(output), plot)]
         step("asking")
-        session = Session.open(ledger, latency=latency)
+        session = Session.open(ledger, data=_found(ledger, engine), latency=latency)
         answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post)
         _write(answer, output, places)
     _say(answer, output, json=json)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sfumato.attribute import Attribute
-from sfumato.dp.request import Count, Request, Rows
+from sfumato.dp.request import Count, EngineRows, Request, Rows
 from sfumato.dp.rows import open_rows
 from sfumato.dp.unit import ProtectRows
 from sfumato.errors import InputError
@@ -27,6 +27,8 @@ def address(data: Any) -> str | None:
     Traceback (most recent call last):
     sfumato.errors.InputError: the address of the database holds a password; give it as PGPASSWORD or in a password file
     """
+    if isinstance(data, EngineRows):
+        return data.address
     if isinstance(data, str) and "://" in data:
         if urlsplit(data).password is not None:
             raise InputError(
@@ -34,6 +36,16 @@ def address(data: Any) -> str | None:
             )
         return data
     return str(Path(data).resolve()) if isinstance(data, str | Path) else None
+
+
+def whereabouts(data: Any) -> dict[str, str | None]:
+    """Return what a ledger notes about where its rows are: their address, and the engine that opens them if one does.
+
+    >>> whereabouts("postgresql://server/city#rides")
+    {'data': 'postgresql://server/city#rides'}
+    """
+    engine = {"engine": data.engine} if isinstance(data, EngineRows) else {}
+    return {"data": address(data), **engine}
 
 
 def declared_rows(data: Any, schema: Schema) -> Rows:
@@ -47,6 +59,9 @@ def declared_rows(data: Any, schema: Schema) -> Rows:
     """
     place = address(data)
     rows = open_rows(data, schema)
+    if isinstance(rows, EngineRows):
+        rows.declare()
+        return rows
     if place is not None and "://" not in place:
         lines = read(place).frame.height
         (found,) = rows.collect(Request((Count(),), ProtectRows())).columns[0]

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.dp.predicate import Predicate
 from sfumato.dp.unit import Unit
+from sfumato.schema import Schema
 
 Cell = str | int | float
 Cells = tuple[Cell, ...]
@@ -192,3 +193,21 @@ class Rows(Protocol):
     def check(self, request: Request) -> None: ...
     def collect(self, request: Request) -> Tallies: ...
     def fingerprint(self) -> str: ...
+
+
+@runtime_checkable
+class EngineRows(Rows, Protocol):
+    """Rows that an engine has opened already, given to a session in place of a file's name or a dataframe.
+
+    `address` is where that engine finds them again (None for a dataframe), `table` what SQL calls them; `under` gives
+    the same rows as another schema declares them, and `declare` refuses what cannot be read as declared.
+    """
+
+    engine: str
+
+    @property
+    def address(self) -> str | None: ...
+    @property
+    def table(self) -> str: ...
+    def under(self, schema: Schema) -> Self: ...
+    def declare(self) -> None: ...

@@ -21,7 +21,7 @@ from sfumato.dp.amount import Accountant, Budget, Cost, Number, amount
 from sfumato.dp.answer import Answer, Column, Stored
 from sfumato.dp.answering import answer_columns, check_noise
 from sfumato.dp.compiled import Compiled, compile_query
-from sfumato.dp.declaring import address, declared_rows, without_files
+from sfumato.dp.declaring import declared_rows, whereabouts, without_files
 from sfumato.dp.grids import attribute_of
 from sfumato.dp.ledger import Ledger
 from sfumato.dp.planning import Plan, plan_amount
@@ -29,6 +29,7 @@ from sfumato.dp.postprocess import postprocess, postprocess_known
 from sfumato.dp.query import Query
 from sfumato.dp.request import Cells, Rows, Tallies
 from sfumato.dp.rows import open_rows, table_name
+from sfumato.dp.rows.elsewhere import RowsElsewhere
 from sfumato.dp.sql import parse_sql, spelled
 from sfumato.dp.together import mechanisms_together, simple_estimator
 from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, written
@@ -107,7 +108,7 @@ class Session:
         rows = declared_rows(data, schema)
         name = table_name(data)
         facts = {
-            "data": address(data),
+            **whereabouts(data),
             "table": name,
             "schema": schema.to_toml(),
             "protect": written(unit),
@@ -122,13 +123,19 @@ class Session:
     def open(
         cls, path: str | Path, *, data: Any = None, latency: float = LATENCY, rng: Source | None = None
     ) -> Session:
-        """Open the session of an existing ledger; `data` is needed only where the rows were a dataframe."""
+        """Open the session of an existing ledger; `data` is needed where the rows were a dataframe or an engine's.
+
+        Without an engine's rows a price can be planned, and nothing can be asked.
+        """
         ledger = Ledger.open(path)
         facts = ledger.facts
         schema = Schema.from_text(facts["schema"])
-        if data is None and facts["data"] is None:
+        if data is None and facts["data"] is None and "engine" not in facts:
             raise InputError(f"ledger '{path}' was made for a dataframe; give it again with data=…")
-        rows = open_rows(facts["data"] if data is None else data, schema)
+        if data is None and "engine" in facts:
+            rows: Rows = RowsElsewhere(facts["engine"])
+        else:
+            rows = open_rows(facts["data"] if data is None else data, schema)
         unit, side = read_unit(facts["protect"]), Neighbours(facts["neighbours"])
         return cls(ledger, rows, schema, unit, side, facts["table"], latency, rng)
 
@@ -220,7 +227,8 @@ class Session:
     def new_version(self, data: Any) -> int:
         """Declare that the rows have changed; the budget goes on, since versions compose."""
         rows = declared_rows(data, self.schema)
-        facts = {**self.ledger.facts, "data": address(data), "fingerprint": rows.fingerprint()}
+        kept = {name: fact for name, fact in self.ledger.facts.items() if name != "engine"}
+        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint()}
         number = self.ledger.declare_version(facts)
         self.rows = rows
         return number

@@ -18,7 +18,7 @@ from sfumato.coding import Column, code
 from sfumato.distinct import distinct
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.evaluate.risk import Risk, risks
-from sfumato.kinds import Kind, detect, is_missing
+from sfumato.kinds import Kind, Weights, detect, is_missing
 from sfumato.models import measures
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import cuts
@@ -95,12 +95,18 @@ class Measures(msgspec.Struct, frozen=True):
 
 
 def check(
-    table: Table, quasi: Sequence[str], sensitive: Sequence[str] = (), *, schema: Schema | None = None, c: float = 2.0
+    table: Table,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    *,
+    schema: Schema | None = None,
+    c: float = 2.0,
+    weights: Weights | None = None,
 ) -> Measures:
     """Return every measure of `table`, whose cells may be values, ranges, sets or `*`.
 
     A schema tells the order of ordinal sensitive columns and their missing marks; `c` is that of
-    recursive (c, l)-diversity.
+    recursive (c, l)-diversity. Where rows were counted before, `weights` says how often each occurs.
 
     >>> check(Table(pl.DataFrame({"zip": ["1*", "1*"]})), ["zip"]).k
     2
@@ -111,13 +117,13 @@ def check(
         raise InputError("the table has no rows; there is nothing to measure")
     if not quasi:
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
-    names = [found for name in quasi for found in _columns(table, name)]
-    codes = [_as_written(table.column(name)) for name in names]
+    names = [found for name in quasi for found in class_columns(table, name)]
+    codes = [as_written(table.column(name)) for name in names]
     classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
-    columns = {name: _sensitive(table, name, schema) for name in sensitive}
-    groups = Groups.of(classes, columns)
+    columns = {name: _sensitive(table, name, schema, weights) for name in sensitive}
+    groups = Groups.of(classes, columns, weights=weights)
     return Measures(
-        rows=table.rows,
+        rows=groups.rows,
         classes=groups.count,
         k=int(groups.sizes.min()),
         uniques=int((groups.sizes == 1).sum()),
@@ -126,34 +132,42 @@ def check(
     )
 
 
-def _columns(table: Table, name: str) -> list[str]:
-    """Return the column, or the two or three that `--ranges columns` made of it."""
+def class_columns(table: Table, name: str) -> list[str]:
+    """Return the column, or the two or three that `--ranges columns` made of it.
+
+    >>> class_columns(Table(pl.DataFrame({"age_min": [1], "age_max": [2]})), "age")
+    ['age_min', 'age_max']
+    """
     parts = [f"{name}_{part}" for part in ("min", "max", "missing")]
     if name not in table.names and parts[0] in table.names and parts[1] in table.names:
         return [part for part in parts if part in table.names]
     return [table.column(name).name]
 
 
-def _as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return a code for each distinct way a cell is written; 0 is the empty cell."""
+def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return a code for each distinct way a cell is written; 0 is the empty cell.
+
+    >>> as_written(pl.Series(["a", None, "a"])).tolist()
+    [1, 0, 1]
+    """
     texts = series.cast(pl.String)
     words = texts.drop_nulls().unique()
     physical = texts.cast(pl.Enum(words)).to_physical().cast(pl.Int64)
     return (physical + 1).fill_null(0).to_numpy()
 
 
-def _sensitive(table: Table, name: str, schema: Schema | None) -> Column:
+def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights | None) -> Column:
     series = table.column(name)
     attribute = Attribute(name, Role.SENSITIVE) if schema is None else schema.columns.get(name)
     attribute = attribute or Attribute(name, Role.SENSITIVE)
     if attribute.kind is None and attribute.hierarchy is None and attribute.categories is None:
-        attribute = replace(attribute, kind=_clean_kind(series, attribute.missing))
+        attribute = replace(attribute, kind=_clean_kind(series, attribute.missing, weights))
     return code(series, attribute)
 
 
-def _clean_kind(series: pl.Series, marks: tuple[str, ...]) -> Kind:
+def _clean_kind(series: pl.Series, marks: tuple[str, ...], weights: Weights | None) -> Kind:
     """Return the detected kind, or category when some values do not fit it: here nothing is refused."""
-    kind = detect(series, marks)
+    kind = detect(series, marks, weights)
     if series.dtype != pl.String or not kind.numeric or kind is Kind.DATE:
         return kind
     numbers = series.cast(pl.Float64, strict=False)

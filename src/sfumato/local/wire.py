@@ -75,7 +75,7 @@ def write_stream(
     """
     if form not in FORMS:
         raise ParameterError(f"The 'form' parameter of a report file must be one of 'lines', 'packed'. Got {form!r}.")
-    header = json.dumps({"format": FORMAT, **to_header(protocol)}, separators=(",", ":")).encode("ascii")
+    header = header_line(protocol)
     written = 0
     if form == "lines":
         file.write(header + b"\n")
@@ -88,6 +88,16 @@ def write_stream(
             write_block(file, batch)
         written += len(batch)
     return written
+
+
+def header_line(protocol: LocalProtocol) -> bytes:
+    """Return the header of a report file: JSON, in one line without its end.
+
+    >>> from sfumato.local import WarnerResponse
+    >>> header_line(WarnerResponse(["no", "yes"], 1))[:33]
+    b'{"format":"sfumato-local-reports"'
+    """
+    return json.dumps({"format": FORMAT, **to_header(protocol)}, separators=(",", ":")).encode("ascii")
 
 
 def read_header(path: str | Path) -> LocalProtocol:

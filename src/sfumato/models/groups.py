@@ -6,13 +6,13 @@ An equivalence class is the set of rows that agree on all quasi-identifiers (Sam
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.coding import Column, observed
-from sfumato.distinct import distinct
+from sfumato.distinct import distinct, tally
 
 Counts = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
@@ -68,15 +68,31 @@ class Groups:
     sensitive: Mapping[str, Histograms] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, classes: Counts, sensitive: Mapping[str, Column] | None = None, person: Counts | None = None) -> Groups:
-        """Return the classes given by a class number per row; `person` makes persons the unit."""
-        sizes = np.bincount(classes)
+    def of(
+        cls,
+        classes: Counts,
+        sensitive: Mapping[str, Column] | None = None,
+        person: Counts | None = None,
+        weights: Counts | None = None,
+        references: Mapping[str, Shares] | None = None,
+    ) -> Groups:
+        """Return the classes given by a class number per row; `person` makes persons the unit.
+
+        A row with a weight stands for that many equal rows. Rows that are a part of a larger table give the shares of
+        sensitive values in all of it as `references`.
+        """
+        sizes = tally(classes, weights)
         units = sizes
         if person is not None:
             pairs = distinct([classes, person], [len(sizes), int(person.max()) + 1])
             units = np.bincount(classes[pairs.examples], minlength=len(sizes))
-        columns = {name: observed(column) for name, column in (sensitive or {}).items()}
-        return cls(sizes, units, {name: _histograms(classes, column, person) for name, column in columns.items()})
+        found = {}
+        for name, column in (sensitive or {}).items():
+            if references is None:
+                found[name] = _histograms(classes, observed(column), person, weights)
+            else:
+                found[name] = replace(_histograms(classes, column, person, weights), reference=references[name])
+        return cls(sizes, units, found)
 
     @property
     def rows(self) -> int:
@@ -89,11 +105,11 @@ class Groups:
         return len(self.sizes)
 
 
-def _histograms(classes: Counts, column: Column, person: Counts | None) -> Histograms:
+def _histograms(classes: Counts, column: Column, person: Counts | None, weights: Counts | None) -> Histograms:
     codes = column.codes.astype(np.int64)
     if person is None:
-        shares = _shares(codes, column.size)
-        return Histograms(column, *_triples(classes, codes, column.size), shares)
+        shares = _shares(codes, column.size, weights)
+        return Histograms(column, *_triples(classes, codes, column.size, weights), shares)
     persons = int(person.max()) + 1
     owned = distinct([codes, person], [column.size, persons]).examples
     held = distinct([classes, codes, person], [int(classes.max()) + 1, column.size, persons]).examples
@@ -101,11 +117,11 @@ def _histograms(classes: Counts, column: Column, person: Counts | None) -> Histo
     return Histograms(column, *triples, _shares(codes[owned], column.size))
 
 
-def _triples(classes: Counts, codes: Counts, size: int) -> tuple[Counts, Counts, Counts]:
+def _triples(classes: Counts, codes: Counts, size: int, weights: Counts | None = None) -> tuple[Counts, Counts, Counts]:
     """Return every (class, value) pair that occurs, in order, and how often."""
-    pairs = distinct([classes, codes], [int(classes.max()) + 1, size])
+    pairs = distinct([classes, codes], [int(classes.max()) + 1, size]).weighted(weights)
     return classes[pairs.examples], codes[pairs.examples], pairs.counts
 
 
-def _shares(codes: Counts, size: int) -> Shares:
-    return np.bincount(codes, minlength=size) / len(codes)
+def _shares(codes: Counts, size: int, weights: Counts | None = None) -> Shares:
+    return tally(codes, weights, size) / (len(codes) if weights is None else int(weights.sum()))

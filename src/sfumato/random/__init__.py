@@ -5,12 +5,16 @@ Noise in bulk is discrete Laplace after Canonne, Kamath & Steinke (2020), in int
 
 from sfumato.random.answers import Noise, OpenDPNoise, SeededNoise, noise_from
 from sfumato.random.discrete import LARGEST_SCALE_TERM, bernoulli_exp, discrete_laplace
+from sfumato.random.keyed import KEYED, KeyedSource, Part, new_key, of_group
 from sfumato.random.source import SecureSource, SeededSource, Source, Words, permutation
 
 __all__ = [
+    "KEYED",
     "LARGEST_SCALE_TERM",
+    "KeyedSource",
     "Noise",
     "OpenDPNoise",
+    "Part",
     "SecureSource",
     "SeededNoise",
     "SeededSource",
@@ -18,6 +22,8 @@ __all__ = [
     "Words",
     "bernoulli_exp",
     "discrete_laplace",
+    "new_key",
     "noise_from",
+    "of_group",
     "permutation",
 ]

@@ -16,7 +16,7 @@ from sfumato.random import Source
 from sfumato.stream.adaptive_model import Model, Scales
 from sfumato.stream.base import Numbers, Published, Publisher
 from sfumato.stream.grid import Interval
-from sfumato.stream.noise import exact_epsilon, laplace_draws, noise_scale
+from sfumato.stream.noise import covered, exact_epsilon, noise_scale
 from sfumato.stream.promise import private_card, windows_note
 from sfumato.stream.state import pack, unpack
 from sfumato.stream.windows import Tumbling
@@ -79,26 +79,28 @@ class AdaptiveHistogram(Publisher):
 
     def push(self, record: float) -> Published:
         full = self._windows.one(record)
-        return self._windows.nothing if full is None else self._windows.published([self._release(full)])
+        return self._windows.nothing if full is None else self._windows.published([self._release(full, 0)])
 
     def push_many(self, batch: Numbers) -> Published:
-        return self._windows.published([self._release(window) for window in self._windows.many(batch)])
+        return self._windows.published(
+            [self._release(window, ahead) for ahead, window in enumerate(self._windows.many(batch))]
+        )
 
     def flush(self) -> Published:
         """Return the rows of the last, shorter window: its number of records is public."""
         rest = self._windows.rest()
-        return self._windows.published([self._release(rest)] if len(rest) else [])
+        return self._windows.published([self._release(rest, 0)] if len(rest) else [])
 
-    def _release(self, values: Numbers) -> Numbers:
+    def _release(self, values: Numbers, ahead: int) -> Numbers:
         """Return the rows of a window; the records are looked at in `count` alone, and noise falls on all it tells."""
-        twice, bins = self._model.twice, self._model.bins()
+        twice, bins, number = self._model.twice, self._model.bins(), self._windows.group + ahead
         counts = self._model.count(values, bins)
-        noisy = counts + laplace_draws(self._run, len(counts), self._coarse if twice else self._plain)
+        noisy = covered(self._run, counts, self._coarse if twice else self._plain, number, "bins", bins.edges)
         reading = self._model.read(noisy, bins, len(values))
         if twice:
             finer = self._model.finer(reading)
             counts = self._model.count(values, finer)
-            noisy = counts + laplace_draws(self._run, len(counts), self._fine)
+            noisy = covered(self._run, counts, self._fine, number, "finer", finer.edges)
             reading = self._model.sharpen(reading, noisy, finer)
         return self._model.rows(reading)
 
@@ -115,5 +117,6 @@ class AdaptiveHistogram(Publisher):
         self._run.forget()
 
     def card(self, *names: str) -> Card:
-        seeded = not self._run.source.secure
-        return private_card(self, names, self.epsilon, notes=[windows_note(self.window), *NOTES], seeded=seeded)
+        return private_card(
+            self, names, self.epsilon, notes=[windows_note(self.window), *NOTES], source=self._run.source
+        )

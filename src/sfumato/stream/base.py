@@ -89,8 +89,9 @@ class Publisher(Validated, ABC):
     an array of them with the same result as pushing each; `flush` ends the stream. `state` gives everything that is
     needed to go on after a crash, as bytes, and `restore` takes it back on a publisher made with the same parameters.
     A state holds no noise to come: random words drawn ahead are forgotten when it is taken, so two runs that go on from
-    one state never share noise (unless they share a seeded source, as tests do). `held` is the number of records not
-    yet published, `delay` the most that can be held after a push.
+    one state never share noise, unless they share a seeded source, as tests do, or a keyed one, under which what leaves
+    depends on the key and the records alone, wherever the stream was cut, saved and restored. `held` is the number of
+    records not yet published, `delay` the most that can be held after a push.
 
     >>> from sfumato.stream import NaiveLaplace
     >>> isinstance(NaiveLaplace(sensitivity=10), Publisher)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.card import Card, Guarantee, Released, ReleasedColumn
+from sfumato.random import KEYED, KeyedSource, Source
 from sfumato.stream.base import Publisher
 from sfumato.version import __version__
 
@@ -21,13 +22,14 @@ def make_card(
     *,
     assumptions: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    seeded: bool = False,
+    source: Source,
 ) -> Card:
     """Return the card of a stream before its first row; the runner adds how many rows left.
 
+    >>> from sfumato.random import SeededSource
     >>> from sfumato.stream import NaiveLaplace
     >>> promise = Guarantee(model="none", parameters={}, unit="record")
-    >>> make_card(NaiveLaplace(bounds=(0, 1)), promise, [], seeded=True).warnings == [SEEDED]
+    >>> make_card(NaiveLaplace(bounds=(0, 1)), promise, [], source=SeededSource(1)).warnings == [SEEDED]
     True
     """
     return Card(
@@ -35,12 +37,12 @@ def make_card(
         door="stream",
         algorithm=publisher.name,
         guarantee=guarantee,
-        assumptions=list(assumptions),
+        assumptions=[*assumptions, *([KEYED] if isinstance(source, KeyedSource) else [])],
         released=Released(
             rows=0,
             columns=list(columns),
             settings=publisher.parameters(),
             order="kept" if publisher.linked else "not linked to the records",
         ),
-        warnings=[*warnings, *([SEEDED] if seeded else [])],
+        warnings=[*warnings, *([] if source.secure else [SEEDED])],
     )

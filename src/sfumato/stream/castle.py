@@ -194,6 +194,7 @@ class CASTLE(Publisher):
 
         self._settle()
         out, cursor = outgoing(self._state, self.held), np.zeros(3, dtype=np.int64)
+        self._turn(cursor)
         while flush_all(self._state, self._spare, self._run.words, cursor, out):
             self._more(cursor)
         return self._released(out, cursor)
@@ -215,11 +216,31 @@ class CASTLE(Publisher):
 
         out, cursor = outgoing(self._state, len(rows) + self.held), np.zeros(3, dtype=np.int64)
         while len(rows):
-            taken = push_all(self._state, rows, self._spare, self._run.words, cursor, out)
-            rows = rows[taken:]
-            if len(rows):
-                self._more(cursor)
+            piece, rows = self._next_piece(rows, cursor)
+            while len(piece):
+                taken = push_all(self._state, piece, self._spare, self._run.words, cursor, out)
+                piece = piece[taken:]
+                if len(piece):
+                    self._more(cursor)
         return self._released(out, cursor)
+
+    def _next_piece(self, rows: Numbers, cursor: Integers) -> tuple[Numbers, Numbers]:
+        """Return the tuples to take next and those behind them; where choices are keyed, one that may let some leave.
+
+        That one begins a run of words of its own, so choices depend on all that is held and on no batch's end.
+        """
+        counts = self._state.counts
+        quiet = int(counts[OLDEST] - counts[ARRIVED]) + self.delay
+        if not self._run.keyed or quiet > 0:
+            taken = quiet if self._run.keyed else len(rows)
+            return rows[:taken], rows[taken:]
+        self._turn(cursor, rows[0])
+        return rows[:1], rows[1:]
+
+    def _turn(self, cursor: Integers, *context: Numbers) -> None:
+        self._run.turn(int(self._state.counts[ARRIVED]), *self._state.lasting().values(), *context)
+        if self._run.keyed:
+            cursor[2] = 0
 
     def _more(self, cursor: Integers) -> None:
         self._run.drop(int(cursor[2]))
@@ -293,7 +314,7 @@ class CASTLE(Publisher):
                 for column in shown
             ],
             assumptions=[*ASSUMPTIONS, ONE_ROW if person is None else PERSONS],
-            seeded=not self._run.source.secure,
+            source=self._run.source,
         )
         settings = {name: value for name, value in self.parameters().items() if name != "columns"}
         return msgspec.structs.replace(card, released=msgspec.structs.replace(card.released, settings=settings))

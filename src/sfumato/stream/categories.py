@@ -16,7 +16,7 @@ from sfumato.card import Card
 from sfumato.parameters import OneOf, Real, Whole
 from sfumato.random import Source
 from sfumato.stream.base import Columns, Integers, Numbers, Published, Publisher
-from sfumato.stream.noise import laplace_draws, noise_scale
+from sfumato.stream.noise import covered, noise_scale
 from sfumato.stream.promise import private_card, windows_note
 from sfumato.stream.rank import RankGrid
 from sfumato.stream.shares import Shares
@@ -95,27 +95,30 @@ class CategoryWindows(Publisher):
 
     def push(self, record: str | float) -> Published:
         full = self._windows.one(self._code(record))
-        return self._windows.nothing if full is None else self._windows.published([self._release(full)])
+        return self._windows.nothing if full is None else self._windows.published([self._release(full, 0)])
 
     def push_many(self, batch: Any) -> Published:
         codes = np.array([self._code(record) for record in batch])
-        return self._windows.published([self._release(window) for window in self._windows.many(codes)])
+        return self._windows.published(
+            [self._release(window, ahead) for ahead, window in enumerate(self._windows.many(codes))]
+        )
 
     def flush(self) -> Published:
         rest = self._windows.rest()
-        return self._windows.published([self._release(rest)] if len(rest) else [])
+        return self._windows.published([self._release(rest, 0)] if len(rest) else [])
 
     def _code(self, record: str | float) -> float:
         if isinstance(record, str):
             return self._codes.get(record, 0.0)
         return float(record) if record in range(len(self.categories)) else 0.0
 
-    def _release(self, codes: Numbers) -> Numbers:
+    def _release(self, codes: Numbers, ahead: int) -> Numbers:
+        number = self._windows.group + ahead
         if self.ordered:
-            ranked: Numbers = np.rint(self._grid.release(codes[None], self._run)[0])
+            ranked: Numbers = np.rint(self._grid.release(codes[None], self._run, number)[0])
             return ranked
         counts: Integers = np.bincount(codes.astype(np.int64), minlength=len(self.categories))
-        noisy = counts + laplace_draws(self._run, len(counts), self._scale)
+        noisy = covered(self._run, counts, self._scale, number)
         return np.repeat(np.arange(float(len(counts))), self._shares.learn(noisy, len(codes)))
 
     def columns(self, published: Published, names: Sequence[str]) -> Columns:
@@ -137,5 +140,4 @@ class CategoryWindows(Publisher):
 
     def card(self, *names: str) -> Card:
         notes = [windows_note(self.window), *NOTES]
-        seeded = not self._run.source.secure
-        return private_card(self, names, self.epsilon, notes=notes, kind="text", seeded=seeded)
+        return private_card(self, names, self.epsilon, notes=notes, kind="text", source=self._run.source)

@@ -15,11 +15,11 @@ import numpy as np
 
 from sfumato.card import Card
 from sfumato.parameters import OneOf, Real, Whole
-from sfumato.random import Source
+from sfumato.random import KEYED, Source
 from sfumato.stream.adaptive_model import Model, Scales
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.grid import Interval
-from sfumato.stream.noise import exact_epsilon, laplace_draws, noise_scale
+from sfumato.stream.noise import covered, exact_epsilon, noise_scale
 from sfumato.stream.promise import private_card
 from sfumato.stream.rank import RankGrid
 from sfumato.stream.state import pack, unpack
@@ -82,6 +82,7 @@ class ClockWindows(Publisher):
         self._model = Model(self.bounds, self.expected, self.bins, Scales(float(self._bin_scale), 0.0, 0.0))
         self._run = WordRun(rng)
         self._windows = Tumbling(self.most + 1)  # never full: the clock ends windows
+        self._ticks = 0
         self._padding = np.array([(self.bounds[0] + self.bounds[1]) / 2])
         self._begin()
 
@@ -112,6 +113,7 @@ class ClockWindows(Publisher):
     def tick(self) -> Published:
         """Return the rows of the interval that ends now."""
         rows = self._ranked() if self.kind == "rank" else self._binned()
+        self._ticks += 1  # not the group's number, which stays if no row leaves
         return self._windows.published([rows] if len(rows) else [])
 
     def flush(self) -> Published:
@@ -121,17 +123,17 @@ class ClockWindows(Publisher):
     def _ranked(self) -> Numbers:
         """Return as many rows as the noisy count says: the first records, or all of them and a public value."""
         records = self._windows.rest()
-        noisy = len(records) + int(laplace_draws(self._run, 1, self._count_scale)[0])
+        noisy = int(covered(self._run, np.array([len(records)]), self._count_scale, self._ticks, "count")[0])
         size = min(max(noisy, 0), self.most)
         if size == 0:
             return np.empty(0)
         padded = np.concatenate([records[:size], np.full(max(size - len(records), 0), self._padding[0])])
-        rows: Numbers = self._grid.release(padded[None], self._run)[0]
+        rows: Numbers = self._grid.release(padded[None], self._run, self._ticks)[0]
         self._padding[0] = np.median(rows)  # released, so public: nearer to the records than the middle of the bounds
         return rows
 
     def _binned(self) -> Numbers:
-        noisy = self._counts + laplace_draws(self._run, len(self._counts), self._bin_scale)
+        noisy = covered(self._run, self._counts, self._bin_scale, self._ticks, "bins", self._bins.edges)
         size = max(int(noisy.sum()), 0)
         bins = self._bins
         rows = self._model.rows(self._model.read(noisy, bins, size)) if size else np.empty(0)
@@ -141,11 +143,13 @@ class ClockWindows(Publisher):
     def state(self) -> bytes:
         self._run.forget()
         arrays = {"waiting": self._windows.held(), "counts": self._counts, **self._lasting()}
-        return pack(self.name, self.parameters(), arrays, self._windows.plain())
+        return pack(self.name, self.parameters(), arrays, {"ticks": self._ticks, **self._windows.plain()})
 
     def restore(self, state: bytes) -> None:
         saved = unpack(state, self.name, self.parameters())
-        self._windows.restore(saved.arrays["waiting"], **saved.plain)
+        counters = dict(saved.plain)
+        self._ticks = counters.pop("ticks")
+        self._windows.restore(saved.arrays["waiting"], **counters)
         for name, array in self._lasting().items():
             array[:] = saved.arrays[name]
         self._begin()
@@ -156,6 +160,7 @@ class ClockWindows(Publisher):
         return {"padding": self._padding, **self._model.arrays()}
 
     def card(self, *names: str) -> Card:
-        card = private_card(self, names, self.epsilon, seeded=not self._run.source.secure)
+        card = private_card(self, names, self.epsilon, source=self._run.source)
+        keyed = [sentence for sentence in card.assumptions if sentence == KEYED]
         promise = msgspec.structs.replace(card.guarantee, neighbours=ADD_REMOVE)
-        return msgspec.structs.replace(card, guarantee=promise, assumptions=list(NOTES))
+        return msgspec.structs.replace(card, guarantee=promise, assumptions=[*NOTES, *keyed])

@@ -142,15 +142,25 @@ class DOCA(Publisher):
         if rows == 0:
             return NOTHING
         sizes = out.sizes[:groups]
-        values = out.means[:groups] + self._noise(sizes) * self._step
         first = int(self._counts[PUBLISHED]) - groups
+        values = out.means[:groups] + self._noise(sizes, out.means[:groups], first) * self._step
         seq = np.arange(self._seq, self._seq + rows)
         self._seq += rows
         which = np.repeat(np.arange(groups), sizes)
         return Published(values[which], which + first, sizes[which], seq, out.positions[:rows].copy())
 
-    def _noise(self, sizes: Integers) -> Integers:
-        """Return one draw per group in steps of the grid, of scale Δf/(size·ε)."""
+    def _noise(self, sizes: Integers, means: Numbers, first: int) -> Integers:
+        """Return one draw per group in steps of the grid, of scale Δf/(size·ε); a group's own where noise is keyed."""
+        if not self._run.keyed:
+            return self._drawn(sizes)
+        draws = []
+        for place in range(len(sizes)):
+            group = slice(place, place + 1)
+            self._run.turn(first + place, sizes[group], means[group])
+            draws.append(self._drawn(sizes[group]))
+        return np.concatenate(draws)
+
+    def _drawn(self, sizes: Integers) -> Integers:
         from sfumato.random.discrete_kernel import fill_laplace_scales
 
         scales = np.maximum(self._scale // sizes, 1)
@@ -192,7 +202,7 @@ class DOCA(Publisher):
             Guarantee(model="none", parameters={}, unit="none"),
             [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
             warnings=[NO_GUARANTEE],
-            seeded=not self._run.source.secure,
+            source=self._run.source,
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.card import Card, Guarantee, ReleasedColumn
 from sfumato.errors import InputError, ParameterError
 from sfumato.parameters import Optional, Real
-from sfumato.random import SecureSource, Source, discrete_laplace
+from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.card import make_card
 from sfumato.stream.grid import Interval, grid_steps, step_for
@@ -91,6 +91,8 @@ class NaiveLaplace(Publisher):
         return 0
 
     def push(self, record: float) -> Published:
+        if isinstance(self._source, KeyedSource):
+            return self.push_many(np.array([record]))
         if self._place == AHEAD:
             self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
             self._place = 0
@@ -104,8 +106,8 @@ class NaiveLaplace(Publisher):
     def push_many(self, batch: Numbers) -> Published:
         values = self._all_within(np.asarray(batch, dtype=np.float64))
         places = np.arange(self._seq, self._seq + len(values))
-        steps: Numbers = np.rint(values / self._step) + self._noise(len(values))
-        released: Numbers = steps * self._step
+        steps: Numbers = np.rint(values / self._step)
+        released: Numbers = (steps + self._noise(steps)) * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
 
@@ -131,7 +133,14 @@ class NaiveLaplace(Publisher):
     def _refuse(self, record: float, place: int) -> None:
         raise InputError(f"record {place}: {record} is not a finite number; clean it, or give bounds")
 
-    def _noise(self, count: int) -> Integers:
+    def _noise(self, steps: Numbers) -> Integers:
+        """Return the noise of records: each one's own where noise is keyed, or what comes next."""
+        if isinstance(self._source, KeyedSource):
+            own = [self._source.of(self._seq + place, steps[place : place + 1]) for place in range(len(steps))]
+            return np.array([discrete_laplace(1, Fraction(self._scale), source)[0] for source in own], dtype=np.int64)
+        return self._next(len(steps))
+
+    def _next(self, count: int) -> Integers:
         """Return the next draws: those drawn ahead first, then whole rounds, so that batches do not matter."""
         parts = [self._ahead[self._place : self._place + count]]
         self._place = min(AHEAD, self._place + count)
@@ -168,5 +177,5 @@ class NaiveLaplace(Publisher):
             [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
             assumptions=EVENT if promised else (),
             warnings=() if promised else (UNBOUNDED,),
-            seeded=not self._source.secure,
+            source=self._source,
         )

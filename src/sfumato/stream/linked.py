@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.card import Card
 from sfumato.errors import ParameterError
 from sfumato.parameters import Real, Whole
-from sfumato.random import SecureSource, Source
+from sfumato.random import SecureSource, Source, of_group
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.grid import Interval
 from sfumato.stream.linked_kernel import Bits
@@ -104,10 +104,11 @@ class LinkedResponse(Publisher):
         """Return the rows of a window that comes `ahead` windows behind the last one that left."""
         from sfumato.stream.linked_kernel import respond
 
-        first = (self._windows.group + ahead) * self.window
+        number = self._windows.group + ahead
+        first = number * self.window
         asked = thresholds(np.arange(first, first + len(values)), shares(self._prior, self._middles, first))
         low, high = self.bounds
-        words = self._source.words(2 * len(values))
+        words = of_group(self._source, number, asked, values).words(2 * len(values))
         cuts = low + (high - low) * asked / self.bins
         reports = respond(values, cuts, (low + high) / 2, np.uint64(self._truthful), words)
         self._prior.learn(asked, reports)
@@ -163,7 +164,7 @@ class LinkedResponse(Publisher):
 
     def card(self, *names: str) -> Card:
         notes = [windows_note(self.window), *NOTES]
-        return private_card(self, names, self.epsilon, notes=notes, seeded=not self._source.secure)
+        return private_card(self, names, self.epsilon, notes=notes, source=self._source)
 
 
 def truthful(epsilon: float) -> int:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.errors import ParameterError
-from sfumato.random import LARGEST_SCALE_TERM
+from sfumato.random import LARGEST_SCALE_TERM, Part
 from sfumato.stream.base import Integers
 from sfumato.stream.words import WordRun
 
@@ -63,3 +63,17 @@ def laplace_draws(run: WordRun, count: int, scale: Fraction) -> Integers:
         if done == count:
             return draws
         run.more()
+
+
+def covered(run: WordRun, exact: Integers, scale: Fraction, *context: Part) -> Integers:
+    """Return exact whole numbers with noise on each; keyed noise is that of their context and of the numbers.
+
+    The context begins with the group's number and holds all else that decides what the numbers mean.
+
+    >>> from sfumato.random import KeyedSource, new_key
+    >>> run, counts = WordRun(KeyedSource(new_key())), np.array([5, 7])
+    >>> covered(run, counts, Fraction(50), 0).tolist() == covered(run, counts, Fraction(50), 0).tolist()
+    True
+    """
+    run.turn(*context, exact)
+    return exact + laplace_draws(run, len(exact), scale)

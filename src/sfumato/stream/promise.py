@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.card import Card, Guarantee, ReleasedColumn
+from sfumato.random import Source
 from sfumato.stream.base import Publisher
 from sfumato.stream.card import make_card
 
@@ -40,7 +41,7 @@ def private_card(
     *,
     notes: Sequence[str] = (),
     kind: str = "number",
-    seeded: bool,
+    source: Source,
 ) -> Card:
     """Return the card of an ε-differentially private stream at event level under replacement.
 
@@ -58,5 +59,5 @@ def private_card(
         ),
         [ReleasedColumn(name=name, role="sensitive", type=kind) for name in names],
         assumptions=[*EVENT, *notes],
-        seeded=seeded,
+        source=source,
     )

@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.card import Card
 from sfumato.parameters import Real, Whole
 from sfumato.random import Source
-from sfumato.stream.base import Numbers, Published, Publisher
+from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.grid import Interval, step_for
-from sfumato.stream.noise import laplace_draws, noise_scale
+from sfumato.stream.noise import covered, laplace_draws, noise_scale
 from sfumato.stream.promise import private_card, windows_note
 from sfumato.stream.state import pack, unpack
 from sfumato.stream.windows import Tumbling
@@ -35,7 +35,7 @@ class RankGrid:
 
     >>> from sfumato.random import SeededSource
     >>> grid = RankGrid((0, 10), 2, 1000.0)
-    >>> grid.release(np.array([[7.0, 1.0, 3.0, 9.0]]), WordRun(SeededSource(1)))[0, [0, 3]].round().tolist()
+    >>> grid.release(np.array([[7.0, 1.0, 3.0, 9.0]]), WordRun(SeededSource(1)), 0)[0, [0, 3]].round().tolist()
     [2.0, 8.0]
     """
 
@@ -46,18 +46,30 @@ class RankGrid:
         self.steps = int(-(-span // Fraction(self.step)))
         self.scale = noise_scale(self.steps * parts, epsilon)
 
-    def release(self, windows: Numbers, run: WordRun) -> Numbers:
-        """Return the rows of full windows, in rank order; the records are looked at in `block_sums` alone."""
+    def release(self, windows: Numbers, run: WordRun, first: int, part: int = 0) -> Numbers:
+        """Return the rows of full windows numbered from `first` on, in rank order.
+
+        The records are looked at in `block_sums` alone; `part` tells grids apart that share windows and a run.
+        """
         from sfumato.stream.rank_kernel import block_sums, isotonic, spread
 
         low, high = self.bounds
         sums = block_sums(windows, low, self.step, self.steps, self.steps // 2, self.block)
-        noisy = sums + laplace_draws(run, sums.size, self.scale).reshape(sums.shape)
+        noisy = self._covered(sums, run, first, part)
         size = windows.shape[1]
         sizes = np.minimum(self.block, size - self.block * np.arange(sums.shape[1])).astype(np.float64)
         levels: Numbers = noisy / sizes * self.step + low
         isotonic(levels, sizes)
         return spread(np.clip(levels, low, high), self.block, size)
+
+    def _covered(self, sums: Integers, run: WordRun, first: int, part: int) -> Integers:
+        """Return the sums of windows with their noise: all at once, or each window's own where noise is keyed."""
+        if not run.keyed:
+            return sums + laplace_draws(run, sums.size, self.scale).reshape(sums.shape)
+        noisy = np.empty_like(sums)
+        for ahead, row in enumerate(sums):
+            noisy[ahead] = covered(run, row, self.scale, first + ahead, part)
+        return noisy
 
 
 @dataclass(eq=False)
@@ -116,7 +128,7 @@ class RankWindows(Publisher):
         return self._windows.published(self._release(rest[None]) if len(rest) else rest[None][:0])
 
     def _release(self, windows: Numbers) -> Numbers:
-        return self._grid.release(windows, self._run)
+        return self._grid.release(windows, self._run, self._windows.group)
 
     def state(self) -> bytes:
         self._run.forget()
@@ -128,5 +140,6 @@ class RankWindows(Publisher):
         self._run.forget()
 
     def card(self, *names: str) -> Card:
-        seeded = not self._run.source.secure
-        return private_card(self, names, self.epsilon, notes=[windows_note(self.window), *NOTES], seeded=seeded)
+        return private_card(
+            self, names, self.epsilon, notes=[windows_note(self.window), *NOTES], source=self._run.source
+        )

@@ -18,7 +18,7 @@ from sfumato.parameters import Real, Whole
 from sfumato.random import Source
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.grid import Interval
-from sfumato.stream.noise import laplace_draws, noise_scale
+from sfumato.stream.noise import covered, noise_scale
 from sfumato.stream.promise import private_card, windows_note
 from sfumato.stream.rank import RankGrid
 from sfumato.stream.shares import Shares
@@ -86,18 +86,21 @@ class RankedAttributes(Publisher):
 
     def push(self, record: Any) -> Published:
         full = self._windows.one(record)
-        return self._windows.nothing if full is None else self._windows.published([self._release(full)])
+        return self._windows.nothing if full is None else self._windows.published([self._release(full, 0)])
 
     def push_many(self, batch: Any) -> Published:
-        return self._windows.published([self._release(window) for window in self._windows.many(batch)])
+        return self._windows.published(
+            [self._release(window, ahead) for ahead, window in enumerate(self._windows.many(batch))]
+        )
 
     def flush(self) -> Published:
         rest = self._windows.rest()
-        return self._windows.published([self._release(rest)] if len(rest) else [])
+        return self._windows.published([self._release(rest, 0)] if len(rest) else [])
 
-    def _release(self, records: Numbers) -> Numbers:
+    def _release(self, records: Numbers, ahead: int) -> Numbers:
+        number = self._windows.group + ahead
         columns = [
-            grid.release(np.ascontiguousarray(records[:, place])[None], self._run)[0]
+            grid.release(np.ascontiguousarray(records[:, place])[None], self._run, number, place)[0]
             for place, grid in enumerate(self._grids)
         ]
         return np.column_stack(columns)
@@ -113,7 +116,7 @@ class RankedAttributes(Publisher):
 
     def card(self, *names: str) -> Card:
         notes = [windows_note(self.window), APART]
-        return private_card(self, names, self.epsilon, notes=notes, seeded=not self._run.source.secure)
+        return private_card(self, names, self.epsilon, notes=notes, source=self._run.source)
 
 
 @dataclass(eq=False)
@@ -164,21 +167,23 @@ class CellHistogram(Publisher):
 
     def push(self, record: Any) -> Published:
         full = self._windows.one(record)
-        return self._windows.nothing if full is None else self._windows.published([self._release(full)])
+        return self._windows.nothing if full is None else self._windows.published([self._release(full, 0)])
 
     def push_many(self, batch: Any) -> Published:
-        return self._windows.published([self._release(window) for window in self._windows.many(batch)])
+        return self._windows.published(
+            [self._release(window, ahead) for ahead, window in enumerate(self._windows.many(batch))]
+        )
 
     def flush(self) -> Published:
         rest = self._windows.rest()
-        return self._windows.published([self._release(rest)] if len(rest) else [])
+        return self._windows.published([self._release(rest, 0)] if len(rest) else [])
 
-    def _release(self, records: Numbers) -> Numbers:
+    def _release(self, records: Numbers, ahead: int) -> Numbers:
         places = np.nan_to_num((records - self._low) / self._width, nan=self.cells / 2)
         codes = np.clip(places, 0, self.cells - 1).astype(np.int64)
         flat: Integers = np.ravel_multi_index(tuple(codes.T), self._shape)
         counts = np.bincount(flat, minlength=prod(self._shape))
-        noisy = counts + laplace_draws(self._run, len(counts), self._scale)
+        noisy = covered(self._run, counts, self._scale, self._windows.group + ahead)
         drawn = np.repeat(np.arange(len(counts)), self._shares.learn(noisy, len(records)))
         middles = np.column_stack(np.unravel_index(drawn, self._shape)) + 0.5
         rows: Numbers = self._low + self._width * middles
@@ -198,4 +203,4 @@ class CellHistogram(Publisher):
 
     def card(self, *names: str) -> Card:
         notes = [windows_note(self.window), TOGETHER]
-        return private_card(self, names, self.epsilon, notes=notes, seeded=not self._run.source.secure)
+        return private_card(self, names, self.epsilon, notes=notes, source=self._run.source)

@@ -83,7 +83,9 @@ class Anatomy(Anonymizer):
         exact = problem.table.frame.select(kept).with_columns(pl.Series(GROUP, number))[order]
         second = _sensitive_table(problem.table.column(name), number)
         groups = kept_promises(_groups_shown(exact, second, problem.sensitive[name]), problem.models)
-        card = self._anatomy_card(self._card(problem, groups, exact.drop(GROUP), source), second, name)
+        seeded = not source.secure and not self.keep_order
+        plain = self._card(problem, groups, exact.drop(GROUP).columns, seeded=seeded)
+        card = self._anatomy_card(plain, second, name)
         table, companion = (Table(frame, problem.table.backend, problem.table.delimiter) for frame in (exact, second))
         return Release(table, card, {SENSITIVE: companion})
 

@@ -64,6 +64,21 @@ class Partition:
         return self.classes[self.points.ids]
 
 
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A release before its rows are written: the problem of the released rows, their classes and what these show.
+
+    `kept` says which of the original rows are released, None all of them; `row_class` is as secret as `Partition.rows`.
+    """
+
+    problem: Problem
+    partition: Partition
+    coarse: Mapping[str, list[Coarse]]
+    kept: npt.NDArray[np.bool_] | None
+    row_class: Classes
+    groups: Groups
+
+
 class Anonymizer(Validated, ABC):
     """A frozen dataclass of parameters that turns a table into a release satisfying every model.
 
@@ -104,16 +119,26 @@ class Anonymizer(Validated, ABC):
     def _released(
         self, problem: Problem, partition: Partition, source: Source, drawn: Callable[[], Classes] | None
     ) -> Release:
+        settled = self.settle(problem, partition)
+        order = None if drawn is None else _order_of(settled.kept, drawn())
+        frame = _write_rows(settled.problem, settled.coarse, settled.row_class, order)
+        card = self.card(settled, frame.columns, seeded=not source.secure and not self.keep_order)
+        table = Table(frame, problem.table.backend, problem.table.delimiter)
+        return Release(table, card, steward=partition.steward)
+
+    def settle(self, problem: Problem, partition: Partition) -> Settled:
+        """Return what the release shows of each class, once every model holds on it."""
         coarse = self._recode(problem, partition) if partition.coarse is None else partition.coarse
         row_class = partition.rows
         kept = row_class >= 0 if partition.leaves_out else None
         released = problem if kept is None else problem.only(kept)
         row_class = row_class if kept is None else row_class[kept]
         groups = self._checked(released, [column for columns in coarse.values() for column in columns], row_class)
-        frame = _write_rows(released, coarse, row_class, None if drawn is None else _order_of(kept, drawn()))
-        card = _with_suppression(self._card(released, groups, frame, source), partition)
-        table = Table(frame, problem.table.backend, problem.table.delimiter)
-        return Release(table, card, steward=partition.steward)
+        return Settled(released, partition, coarse, kept, row_class, groups)
+
+    def card(self, settled: Settled, names: Sequence[str], *, seeded: bool) -> Card:
+        """Return the public card of a settled release with columns of these names."""
+        return _with_suppression(self._card(settled.problem, settled.groups, names, seeded=seeded), settled.partition)
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""
@@ -132,15 +157,15 @@ class Anonymizer(Validated, ABC):
         shown = distinct([column.index for column in coarse], [len(column.values) for column in coarse])
         return kept_promises(problem.groups(shown.ids[row_class]), problem.models)
 
-    def _card(self, problem: Problem, groups: Groups, frame: pl.DataFrame, source: Source) -> Card:
+    def _card(self, problem: Problem, groups: Groups, names: Sequence[str], *, seeded: bool) -> Card:
         return make_card(
             problem,
             groups,
-            frame.columns,
+            names,
             algorithm=self.algorithm,
             settings=self.settings(),
             notes=self.notes,
-            seeded=not source.secure and not self.keep_order,
+            seeded=seeded,
         )
 
 
@@ -187,8 +212,19 @@ def _write_rows(
         elif attribute.role is not Role.IDENTIFIER:
             raw = problem.table.column(name)
             series.append(raw if order is None else raw.gather(order))
-    names = [column.name for column in series]
+    released_names(problem.schema, coarse)
+    return pl.DataFrame(series)
+
+
+def released_names(schema: Schema, coarse: Mapping[str, list[Coarse]]) -> list[str]:
+    """Return the released columns in the order they came in, refusing two of one name."""
+    names = []
+    for name, attribute in schema.columns.items():
+        if attribute.role is Role.QUASI:
+            names += [column.name for column in coarse[name]]
+        elif attribute.role is not Role.IDENTIFIER:
+            names.append(name)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SchemaError(f"the release would have two columns '{twice}'; rename the one in the input")
-    return pl.DataFrame(series)
+    return names

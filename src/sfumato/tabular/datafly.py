@@ -49,7 +49,7 @@ class Datafly(Anonymizer):
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Datafly's node."""
         lattice = Lattice.of(problem)
-        levels = datafly(problem, lattice, most_rows(self.suppress, problem.table.rows))
+        levels = datafly(problem, lattice, most_rows(self.suppress, problem.rows))
         return chosen_partition(problem, lattice, levels, self.ranges, "ncp" if self.local else None)
 
 

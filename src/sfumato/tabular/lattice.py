@@ -96,7 +96,7 @@ class Lattice:
             rest_count=rest_count,
             criteria=criteria,
             least_units=problem.least_units,
-            table_rows=problem.table.rows,
+            table_rows=problem.rows,
             absorbs=absorbs,
             merges=absorbs or (problem.person is None and all(model.merge_monotone for model in problem.models)),
         )

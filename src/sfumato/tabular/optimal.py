@@ -55,7 +55,7 @@ class Optimal(Anonymizer):
         levels = cheapest(
             lattice,
             self.metric,
-            most_rows(self.suppress, problem.table.rows),
+            most_rows(self.suppress, problem.rows),
             lambda levels: stands(problem, lattice, recoded(lattice, levels)),
         )
         return chosen_partition(

@@ -1,11 +1,12 @@
 """Everything an anonymizer works on: coded quasi-identifiers, sensitive columns, persons, and the models.
 
-Rows that agree on all of these are counted once; searches work on the distinct points.
+Rows that agree on all of these are counted once; searches work on the distinct points. A table of rows that were
+counted before carries how often each occurs (`weights`), and everything is as if the rows were all there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.coding import Column, code, observed
-from sfumato.distinct import Numbering, distinct
+from sfumato.distinct import Integers, Numbering, distinct
 from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.kinds import is_missing
 from sfumato.models.base import Model
@@ -35,15 +36,19 @@ class Problem:
     quasi: Sequence[Column]
     sensitive: dict[str, Column]
     person: npt.NDArray[np.int64] | None
+    weights: npt.NDArray[np.int64] | None = None
+    references: Mapping[str, npt.NDArray[np.float64]] | None = None  # shares in the whole, where this is a part of it
 
     @classmethod
-    def of(cls, table: Table, schema: Schema, models: Sequence[Model]) -> Problem:
+    def of(
+        cls, table: Table, schema: Schema, models: Sequence[Model], weights: npt.NDArray[np.int64] | None = None
+    ) -> Problem:
         """Return the coded problem, or say in one sentence why there is none."""
         if not models:
             raise ParameterError("no model was asked for; give at least one, for example KAnonymity(10)")
         if table.rows == 0:
             raise InputError("the table has no rows; there is nothing to release")
-        settled = schema.settled(table)
+        settled = schema.settled(table, weights)
         if not settled.names(Role.QUASI):
             raise SchemaError("no column has the role quasi; name the columns an attacker may know")
         wanted = {model.sensitive for model in models if model.sensitive is not None}
@@ -51,14 +56,20 @@ class Problem:
             table.column(name)
             if name not in settled.names(Role.SENSITIVE):
                 raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
-        quasi = [code(table.column(name), settled.columns[name]) for name in settled.names(Role.QUASI)]
-        sensitive = {name: observed(code(table.column(name), settled.columns[name])) for name in sorted(wanted)}
+        rows = None if weights is None else int(weights.sum())
+        quasi = [code(table.column(name), settled.columns[name], rows) for name in settled.names(Role.QUASI)]
+        sensitive = {name: observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)}
         person = None
         if settled.person is not None:
             person = _persons(table.column(settled.person), settled.columns[settled.person].missing)
-        problem = cls(table, settled, models, quasi, sensitive, person)
-        problem._refuse_impossible()
+        problem = cls(table, settled, models, quasi, sensitive, person, weights)
+        refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, each counted as often as it occurs."""
+        return self.table.rows if self.weights is None else int(self.weights.sum())
 
     @property
     def least_units(self) -> int:
@@ -68,11 +79,11 @@ class Problem:
     @cached_property
     def points(self) -> Numbering:
         """The distinct rows over quasi-identifiers, sensitive columns and persons."""
-        columns = [column.codes for column in (*self.quasi, *self.sensitive.values())]
+        columns: list[Integers] = [column.codes for column in (*self.quasi, *self.sensitive.values())]
         sizes = [column.size for column in (*self.quasi, *self.sensitive.values())]
         if self.person is not None:
-            return distinct([*columns, self.person], [*sizes, int(self.person.max()) + 1])
-        return distinct(columns, sizes)
+            columns, sizes = [*columns, self.person], [*sizes, int(self.person.max()) + 1]
+        return distinct(columns, sizes).weighted(self.weights)
 
     @cached_property
     def whole(self) -> Groups:
@@ -81,7 +92,7 @@ class Problem:
 
     def groups(self, classes: npt.NDArray[np.int64]) -> Groups:
         """The counts inside classes of rows."""
-        return Groups.of(classes, self.sensitive, self.person)
+        return Groups.of(classes, self.sensitive, self.person, self.weights, self.references)
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Problem:
         """The same problem on some of the rows."""
@@ -91,6 +102,7 @@ class Problem:
             quasi=[replace(column, codes=column.codes[rows]) for column in self.quasi],
             sensitive={name: replace(column, codes=column.codes[rows]) for name, column in self.sensitive.items()},
             person=None if self.person is None else self.person[rows],
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def criteria(self) -> Criteria:
@@ -98,25 +110,35 @@ class Problem:
         names = list(self.sensitive)
         found = [(model, names.index(model.sensitive)) for model in self.models if model.sensitive is not None]
         tests = [(model.criterion(self.sensitive[names[index]]), index) for model, index in found]
-        references = [self.whole.sensitive[name].reference for name in names]
+        references = [(self.references or self._shares())[name] for name in names]
         return flatten([(test, index) for test, index in tests if test is not None], references)
 
-    def _refuse_impossible(self) -> None:
-        whole = self.whole
-        unit = "rows" if self.person is None else "persons"
-        for model in self.models:
-            if model.least_units > whole.units[0]:
-                raise UnsatisfiableError(
-                    f"{model.name} asks for {model.least_units} {unit} in a class and the table has "
-                    f"{whole.units[0]}; at most k={whole.units[0]} is possible"
-                )
-            best = model.measure(whole)
-            if not model.holds(best):
-                side = "at most" if model.at_least else "at least"
-                raise UnsatisfiableError(
-                    f"{model.name} with {model.asked:g} cannot be reached: column '{model.sensitive}' over the whole "
-                    f"table has {best:.6g}, so {side} {_rounded(best, up=not model.at_least)} is possible"
-                )
+    def _shares(self) -> dict[str, npt.NDArray[np.float64]]:
+        return {name: histograms.reference for name, histograms in self.whole.sensitive.items()}
+
+
+def refuse_impossible(models: Sequence[Model], whole: Groups, unit: str) -> None:
+    """Refuse models that even the whole table, as one class, does not satisfy; `unit` is rows or persons.
+
+    >>> from sfumato.models import KAnonymity
+    >>> refuse_impossible([KAnonymity(5)], Groups.of(np.zeros(4, dtype=np.int64)), "rows")
+    Traceback (most recent call last):
+    sfumato.errors.UnsatisfiableError: k-anonymity asks for 5 rows in a class and the table has 4; at most k=4 is \
+possible
+    """
+    for model in models:
+        if model.least_units > whole.units[0]:
+            raise UnsatisfiableError(
+                f"{model.name} asks for {model.least_units} {unit} in a class and the table has "
+                f"{whole.units[0]}; at most k={whole.units[0]} is possible"
+            )
+        best = model.measure(whole)
+        if not model.holds(best):
+            side = "at most" if model.at_least else "at least"
+            raise UnsatisfiableError(
+                f"{model.name} with {model.asked:g} cannot be reached: column '{model.sensitive}' over the whole "
+                f"table has {best:.6g}, so {side} {_rounded(best, up=not model.at_least)} is possible"
+            )
 
 
 def _rounded(value: float, *, up: bool) -> str:

@@ -1,6 +1,7 @@
-"""Where the rows are: files and dataframes in DuckDB, tables in PostgreSQL; each answers a request with exact integers.
+"""Where the rows are: files and dataframes in DuckDB, tables in PostgreSQL, or what an engine has opened.
 
-The aggregate runs where the rows are and only tallies leave (McSherry 2009, "Privacy integrated queries", section 3).
+The aggregate runs where the rows are and only exact integers leave (McSherry 2009, "Privacy integrated queries",
+section 3).
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from sfumato.dp.request import Rows
+from sfumato.dp.request import EngineRows, Rows
 from sfumato.schema import Schema
 
 
 def open_rows(data: Any, schema: Schema) -> Rows:
     """Return the rows of a file (CSV, Parquet, JSON lines, Arrow), of a dataframe, or of a table in PostgreSQL.
 
-    A table is named `postgresql://user@host/database#table` or `…#schema.table`; give the password in the environment
-    (PGPASSWORD) or in a password file.
+    Rows that an engine has opened are those rows, read as the schema declares them. A table is named
+    `postgresql://user@host/database#table` or `…#schema.table`; give the password in the environment (PGPASSWORD) or in
+    a password file.
 
     >>> import polars as pl
     >>> from sfumato.dp.request import Count, Request
@@ -26,6 +28,8 @@ def open_rows(data: Any, schema: Schema) -> Rows:
     >>> rows.collect(Request((Count(),), ProtectRows())).columns
     [[2]]
     """
+    if isinstance(data, EngineRows):
+        return data.under(schema)
     if isinstance(data, str) and data.startswith(("postgresql://", "postgres://")):
         from sfumato.dp.rows.postgres import PostgresRows
 
@@ -41,6 +45,8 @@ def table_name(data: Any) -> str:
     >>> table_name("data/rides.csv.gz"), table_name("postgresql://server/city#public.rides"), table_name(None)
     ('rides', 'rides', 'rows')
     """
+    if isinstance(data, EngineRows):
+        return data.table
     if isinstance(data, str) and data.startswith(("postgresql://", "postgres://")):
         return unquote(urlsplit(data).fragment).rpartition(".")[2]
     return Path(data).name.partition(".")[0] if isinstance(data, str | Path) else "rows"

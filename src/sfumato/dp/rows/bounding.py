@@ -17,10 +17,10 @@ from sfumato.dp.rows.dialect import Dialect
 
 @dataclass(frozen=True)
 class Bounding:
-    """The rows of persons as SQL: their keys, what else the rows hold, and how a text becomes a parameter.
+    """The rows of persons as SQL: their keys, what else the rows hold, and what gives the SQL of the secret.
 
     >>> from sfumato.dp.rows.dialect import DUCKDB
-    >>> bounding = Bounding(DUCKDB, [], [], "00", lambda text: f"'{text}'")
+    >>> bounding = Bounding(DUCKDB, [], [], lambda: "$p0")
     >>> bounding.bounded("SELECT * FROM rides", rows=2, groups=1).partition(" AS ")[0]
     'WITH grouped'
     """
@@ -28,11 +28,12 @@ class Bounding:
     dialect: Dialect
     keys: list[str]
     positions: list[str]
-    secret: str
-    text: Callable[[str], str]
+    secret: Callable[[], str]
 
     def bounded(self, grouped: str, rows: int, groups: int) -> str:
         """Return the rows that are left of `grouped` when every person is bounded."""
+        if not self.dialect.materialized:
+            return self._ranked(grouped, rows, groups)
         by = ", ".join(["person", *self.keys])
         steps = {
             "grouped": grouped,
@@ -51,6 +52,21 @@ class Bounding:
         chosen = f"SELECT {names} FROM ({ranked}) AS ranked WHERE nth <= {rows}"
         listed = ", ".join(f"{name} AS MATERIALIZED ({step})" for name, step in steps.items())
         return f"WITH {listed} {few} UNION ALL {chosen}"
+
+    def _ranked(self, grouped: str, rows: int, groups: int) -> str:
+        """Return the same rows where a step that is used twice would be computed twice: all are hashed and ranked."""
+        hashes = [f"{self._hash([], self.keys)} AS of_group"] if self.keys else []
+        order = self._hash(self.keys, self.positions)
+        hashes += [f"{order} AS of_row"] if order else []
+        left = f"SELECT {', '.join(['*', *hashes])} FROM ({grouped}) AS grouped"
+        if self.keys:
+            nth = f"DENSE_RANK() OVER (PARTITION BY person ORDER BY {', '.join(['of_group', *self.keys])})"
+            left = (
+                f"SELECT * FROM (SELECT *, {nth} AS nth_group FROM ({left}) AS hashed) AS r WHERE nth_group <= {groups}"
+            )
+        by = ", ".join(["person", *self.keys])
+        nth = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {'of_row' if order else 'person'})"
+        return f"SELECT * FROM (SELECT *, {nth} AS nth FROM ({left}) AS left_groups) AS ranked WHERE nth <= {rows}"
 
     def _lost(self, by: str, groups: int) -> str:
         """Return the groups that persons with too many of them lose."""
@@ -72,6 +88,6 @@ class Bounding:
         """
         if not values:
             return ""
-        head = [self.text(self.secret), f"':{len(within + values)}:'"]
+        head = [self.secret(), f"':{len(within + values)}:'"]
         parts = [*head, *map(self.dialect.encoded, ["person", *within, *values])]
         return self.dialect.digest.format(x=" || ".join(parts))

@@ -1,6 +1,6 @@
 """A request as SQL: cells read as declared, rows that count, persons bounded by a keyed hash, exact sums.
 
-One text in two dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
+One text in all dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
 the declared groups, then each person's groups and rows, then the tallies (Wilson et al. 2020, "Differentially private
 SQL with bounded user contribution", section 3).
 """
@@ -24,6 +24,7 @@ from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.kinds import Kind
 from sfumato.schema import Schema
 
+SMALL = 2**20  # below it, no number of rows there can be overflows 64 bits
 NARROW = 2**62  # beyond it a product needs integers wider than 64 bits
 WIDE = 2**84  # beyond it, many of them could overflow 128 bits
 FARTHEST = 1e250
@@ -33,6 +34,8 @@ FARTHEST = 1e250
 class Source:
     """A table in an engine's words: FROM what, how its columns are stored, and how their names are quoted.
 
+    `secret` is the SQL of the secret where the engine holds it; without it, the secret travels as a parameter.
+
     >>> Source("rides", {"age": Stored.WHOLE}).name("age")
     '"age"'
     """
@@ -40,6 +43,7 @@ class Source:
     table: str
     stored: dict[str, Stored]
     name: Callable[[str], str] = quoted
+    secret: str | None = None
 
 
 class Statement:
@@ -88,6 +92,10 @@ class Statement:
     def text(self, value: str) -> str:
         """Return a text as a parameter."""
         return f"CAST({self.bind(value)} AS {self.dialect.text_type})"
+
+    def secret(self) -> str:
+        """Return the secret that keys the choice of a person's rows, as SQL."""
+        return self.source.secret or self.text(self.request.secret.hex())
 
     def cell(self, column: str) -> str:
         """Return the name of a column's cell."""
@@ -144,7 +152,7 @@ class Statement:
         if not isinstance(unit, ProtectPersons):
             return grouped
         rows, groups = unit.bounds(grouped=bool(self.keys))
-        bounding = Bounding(self.dialect, self.keys, self.positions, self.request.secret.hex(), self.text)
+        bounding = Bounding(self.dialect, self.keys, self.positions, self.secret)
         return bounding.bounded(grouped, rows, groups)
 
     def _key(self, key: Key) -> str:
@@ -157,7 +165,7 @@ class Statement:
             )
         if len(key.edges) < 2 or any(a >= b for a, b in zip(key.edges, key.edges[1:], strict=False)):
             raise ParameterError(f"the edges of '{key.column}' must be two or more rising numbers")
-        x = f"CAST({cell} AS DOUBLE PRECISION)"
+        x = f"CAST({cell} AS {self.dialect.double})"
         inside = f"{x} >= {double(key.edges[0])} AND {x} <= {double(key.edges[-1])}"
         return f"CASE WHEN {inside} THEN {self._bin(x, key.edges)} END"
 
@@ -166,7 +174,9 @@ class Statement:
         listed = ", ".join(double(edge) for edge in edges[:-1])
         if self.dialect.lists:
             return f"width_bucket({x}, CAST(ARRAY[{listed}] AS DOUBLE PRECISION[])) - 1"
-        return _even_bin(x, edges, f"[{listed}]") if _even(edges) else _halved(x, edges, 0, len(edges) - 1)
+        if not _even(edges):
+            return _halved(x, edges, 0, len(edges) - 1)
+        return _even_bin(x, edges, lambda place: self.dialect.item.format(list=listed, place=place))
 
     def _in_group(self, key: Key, name: str) -> str:
         if not isinstance(key, Declared):
@@ -179,9 +189,9 @@ class Statement:
         return _among(name, [value for value in values if not isinstance(value, str)])
 
     def _position(self, grid: Grid) -> str:
-        """Return a value's place on the grid; halves go up in both engines."""
+        """Return a value's place on the grid; halves go up in every engine."""
         _check(grid, self.attribute(grid.column).kind)
-        x, width = f"CAST({self.cell(grid.column)} AS DOUBLE PRECISION)", grid.high - grid.low
+        x, width = f"CAST({self.cell(grid.column)} AS {self.dialect.double})", grid.high - grid.low
         if not grid.steps or not width:
             return f"CASE WHEN {x} IS NOT NULL THEN 0 END"
         above = f"greatest({x} - {double(grid.low)}, {double(width * 1e-30)})"  # or PostgreSQL reports an underflow
@@ -203,7 +213,8 @@ class Statement:
             raise ParameterError(f"the total of '{total.grid.column}' would exceed 128 bits; use fewer steps")
         x = f"({self.positions[self.grids.index(total.grid)]} - {total.origin})"
         x = x if largest < NARROW else self.dialect.wide.format(x=x)
-        return f"SUM({' * '.join([x] * total.power)})"
+        product = " * ".join([x] * total.power)
+        return f"SUM({product})" if largest < SMALL else self.dialect.total.format(x=product)
 
     def _by(self, keys: list[str], values: list[str], rows: str) -> str:
         by = f" GROUP BY {', '.join(keys)}" if keys else ""
@@ -239,13 +250,13 @@ def _even(edges: tuple[float, ...]) -> bool:
     return all(abs(edge - edges[0] - place * width) < width / 4 for place, edge in enumerate(edges))
 
 
-def _even_bin(x: str, edges: tuple[float, ...], listed: str) -> str:
+def _even_bin(x: str, edges: tuple[float, ...], edge: Callable[[str], str]) -> str:
     """Return the number of one of many even bins: computed from the width, then put right by the edges themselves."""
     bins = len(edges) - 1
     guess = f"floor(({x} - {double(edges[0])}) / {double((edges[-1] - edges[0]) / bins)})"
     place = f"CAST(least(greatest({guess}, 0), {bins - 1}) AS BIGINT)"
-    too_far = f"{x} < {listed}[{place} + 1] THEN {place} - 1"
-    too_near = f"{x} >= {listed}[{place} + 2] THEN {place} + 1"  # beyond the last bin there is no edge: NULL
+    too_far = f"{x} < {edge(place)} THEN {place} - 1"
+    too_near = f"{x} >= {edge(f'{place} + 1')} THEN {place} + 1"  # beyond the last bin there is no edge: NULL
     return f"CASE WHEN {too_far} WHEN {too_near} ELSE {place} END"
 
 

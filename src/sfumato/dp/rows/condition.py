@@ -27,6 +27,7 @@ from sfumato.dp.expression import (
     Value,
 )
 from sfumato.dp.rows.dialect import Dialect, Stored, double
+from sfumato.dp.rows.like import atomic
 from sfumato.kinds import Kind
 
 KINDS = {"INTEGER": Kind.INTEGER, "DOUBLE": Kind.NUMBER, "DATE": Kind.DATE}
@@ -85,8 +86,10 @@ class Compiler:
         return self.bindings.one_of(texts) if texts else f"IN ({', '.join(self.value(item) for item in literals)})"
 
     def _like(self, like: Like) -> str:
-        """Return the test; DuckDB's own LIKE backtracks, so there the pattern runs as a linear regular expression."""
+        """Return the test; where an engine's own LIKE backtracks, the pattern runs as a linear regular expression."""
         text = self.value(like.value)
+        if self.bindings.dialect.name == "spark":
+            return f"rlike({text}, {self.bindings.text(atomic(like.pattern))})"
         if self.bindings.dialect.name == "duckdb":
             return f"regexp_full_match({text}, {self.bindings.text(like.expression)}, 's')"
         return f"{text} LIKE {self.bindings.text(like.pattern)}"
@@ -95,7 +98,7 @@ class Compiler:
         """Return the SQL of a value: a double, a text, or days as an integer."""
         match node:
             case Column(name, Domain.NUMBER):
-                return f"CAST({self.bindings.cell(name)} AS DOUBLE PRECISION)"
+                return f"CAST({self.bindings.cell(name)} AS {self.bindings.dialect.double})"
             case Column(name):
                 return self.bindings.cell(name)
             case Literal(str() as text):
@@ -122,6 +125,6 @@ class Compiler:
 
     def _cast(self, x: str, to: str, domain: Domain) -> str:
         if domain is Domain.NUMBER:
-            return f"floor({x} + 0.5e0)"
+            return self.bindings.dialect.floor.format(x=f"({x} + 0.5e0)")
         read = self.bindings.dialect.cell(x, Stored.TEXT, KINDS[to])
-        return f"CAST({read} AS DOUBLE PRECISION)" if to == "INTEGER" else read
+        return f"CAST({read} AS {self.bindings.dialect.double})" if to == "INTEGER" else read

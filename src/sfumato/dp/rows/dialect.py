@@ -1,6 +1,6 @@
-"""How two engines say the same thing: read a cell as declared without ever failing, hash, quote.
+"""How engines say the same thing: read a cell as declared without ever failing, hash, quote.
 
-Every cell is read by one grammar in both engines, so a file and a server with the same rows give the same answers. What
+Every cell is read by one grammar in all engines, so a file and a server with the same rows give the same answers. What
 a cell does not hold as declared is missing; nothing raises (Haeberlen, Pierce & Narayan 2011, section 4).
 """
 
@@ -65,7 +65,7 @@ def double(value: float) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """The words in which two engines differ, as templates of an argument `x`, and what is said with them.
+    """The words in which engines differ, as templates of an argument `x`, and what is said with them.
 
     >>> DUCKDB.matches("x", "[0-9]")
     "regexp_full_match(x, '[0-9]')"
@@ -84,6 +84,15 @@ class Dialect:
     holder: str
     text_type: str
     lists: bool
+    double: str = "DOUBLE PRECISION"
+    floor: str = "floor({x})"
+    days: str = "CAST({x} - DATE '1970-01-01' AS BIGINT)"
+    finite: str = "isfinite({x})"
+    whole_real: str = "CASE WHEN {x} = floor({x}) AND abs({x}) < 9.2e18 THEN {whole} END"
+    real_text: str = "regexp_replace({text}, '\\.0+$', '')"
+    total: str = "SUM({x})"
+    item: str = "[{list}][{place} + 1]"
+    materialized: bool = True
 
     def matches(self, x: str, pattern: str) -> str:
         """Return the test that the whole text fits a regular expression."""
@@ -100,29 +109,29 @@ class Dialect:
     def as_text(self, x: str, stored: Stored) -> str:
         """Return a cell as a CSV file would hold it, whole decimals without their `.0`."""
         text = self.text.format(x=x)
-        return f"regexp_replace({text}, '\\.0+$', '')" if stored is Stored.REAL else text
+        return self.real_text.format(x=x, text=text) if stored is Stored.REAL else text
 
     def _integer(self, x: str, stored: Stored) -> str:
         if stored is Stored.WHOLE:
             return self.whole.format(x=x)
         if stored is Stored.REAL:
-            return f"CASE WHEN {x} = floor({x}) AND abs({x}) < 9.2e18 THEN {self.whole.format(x=x)} END"
+            return self.whole_real.format(x=x, whole=self.whole.format(x=x))
         return self._parsed(x, INTEGER, self.integer)
 
     def _number(self, x: str, stored: Stored) -> str:
+        value = f"CAST({x} AS {self.double})"
         if stored is Stored.WHOLE:
-            return f"CAST({x} AS DOUBLE PRECISION)"
+            return value
         if stored is Stored.REAL:
-            value = f"CAST({x} AS DOUBLE PRECISION)"
             return f"CASE WHEN abs({x}) < {TINY} THEN 0e0 WHEN abs({x}) <= {HUGE} THEN {value} END"
         return self._parsed(x, NUMBER, self.number)
 
     def _date(self, x: str, stored: Stored) -> str:
-        days = f"CAST({self.day} - DATE '1970-01-01' AS BIGINT)"
+        days = self.days.format(x=self.day)
         if stored in {Stored.DAY, Stored.MOMENT}:
             day = self.day.format(x=x)
             calendar = f"{day} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"  # the years that a text can hold
-            return f"CASE WHEN isfinite({x}) AND {calendar} THEN {days.format(x=x)} END"
+            return f"CASE WHEN {self.finite.format(x=x)} AND {calendar} THEN {days.format(x=x)} END"
         return self._parsed(x, DATE, days)
 
     def _parsed(self, x: str, grammar: str, value: str) -> str:

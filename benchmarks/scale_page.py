@@ -1,0 +1,211 @@
+"""The tables of `docs/scale.md`, written from the record between marks: goals, runs, model, predictions, limits.
+
+A block begins with a line `<!-- scale NAME -->` and ends with `<!-- /scale -->`; what lies between comes from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from scale_goals import goal_rows
+from scale_model import (
+    Cluster,
+    Line,
+    Way,
+    distinct,
+    most_distinct,
+    most_rows,
+    predict,
+    single,
+    streaming,
+    ways,
+)
+from scale_record import ScaleRecord
+from scale_words import cell, in_bytes, in_time, many_of, power, table_of
+
+PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
+BLOCK = re.compile(r"(<!-- scale (\w+) -->\n).*?(<!-- /scale -->\n)", re.DOTALL)
+CLUSTER = Cluster(executors=32, cores=8, link=10e9 / 8)
+PREDICTED = (1e9, 1e12)
+GIB = 2**30
+MEMORIES = (16, 64, 256)
+KEYS = 1e6
+
+
+def write(record: ScaleRecord) -> None:
+    """Write the blocks of the page anew."""
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), record), encoding="utf-8")
+
+
+def filled(text: str, record: ScaleRecord) -> str:
+    """Return the text of the page with every block written anew."""
+    found = [name for _, name, _ in BLOCK.findall(text)]
+    if sorted(found) != sorted(BLOCKS):
+        raise ValueError(f"docs/scale.md has blocks {sorted(found)}; it needs each of {sorted(BLOCKS)} once")
+    return BLOCK.sub(lambda marks: f"{marks[1]}{BLOCKS[marks[2]](record)}\n{marks[3]}", text)
+
+
+def machine(record: ScaleRecord) -> str:
+    """Return one paragraph about the machine of the runs."""
+    told = record.machine
+    versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
+    return (
+        f"Machine: {told['cpu']}, {told['cores']} cores, {told['memory_bytes'] / GIB:.0f} GiB; Java {told['java']}, "
+        f"Python {told['python']}, {versions}. Spark runs on `local[{record.cores}]` with a driver of 3 GiB."
+    )
+
+
+def goals(record: ScaleRecord) -> str:
+    """Return the goals as a table."""
+    lines = []
+    for row in goal_rows(record):
+        side = f"{'≤' if row.at_most else '≥'} {row.goal:g}"
+        lines.append((row.name, row.ours, row.reference, f"{row.ratio:.3g}", side, "yes" if row.met else "no"))
+    return table_of(("what", "measured", "against", "ratio", "goal", "met"), lines)
+
+
+def runs(record: ScaleRecord) -> str:
+    """Return every run as a table."""
+    kinds = ("input_bytes", "shuffle_bytes", "spilled_bytes", "broadcast_bytes", "output_bytes")
+    head = ("job", "rows", "seconds", "Java MiB", "Python MiB", *(f"{kind.split('_')[0]} MB" for kind in kinds))
+    lines = [
+        (
+            run["job"],
+            f"{run['rows']:,}",
+            f"{run['seconds']:.1f}",
+            *(cell(run.get(name), 1) for name in ("driver_mib", "python_mib")),
+            *(cell(run.get(kind), 1e6) for kind in kinds),
+        )
+        for run in record.runs
+    ]
+    return table_of(head, lines)
+
+
+def parts(record: ScaleRecord) -> str:
+    """Return what the split into parts, and the one into blocks, cost in loss and time."""
+    small = record.sizes[0]
+    exact, split = record.one("table", small), record.one("parts", small)
+    blocks, together = record.all("blocks")[-1], record.all("single_blocks")[-1]
+    lines = [
+        (
+            f"Mondrian, {many_of(small)} rows, {split['parts']:g} parts",
+            f"{100 * split['certainty_lost']:.3g} % of certainty",
+            f"{100 * exact['certainty_lost']:.3g} %",
+            in_time(split["seconds"]),
+            in_time(exact["seconds"]),
+        ),
+        (
+            f"MDAV+ and polishing, {many_of(blocks['rows'])} rows, {blocks['blocks']:g} blocks",
+            f"{blocks['loss']:.4g} % of variance",
+            f"{together['loss']:.4g} %",
+            in_time(blocks["seconds"]),
+            in_time(together["seconds"]),
+        ),
+    ]
+    return table_of(("what", "lost, split", "lost, whole", "time, split", "time, whole"), lines)
+
+
+def model(record: ScaleRecord) -> str:
+    """Return the fitted costs as a table."""
+    few, many = ways(record)
+    point, stream = distinct(record), streaming(record)
+    question = [run["seconds"] for run in record.all("query")]
+    lines = [
+        *_way_lines(few),
+        *_way_lines(many),
+        ("driver's Python", _line_words(point.driver)),
+        (
+            "sent to executors",
+            f"{in_bytes(point.broadcast.fixed)} + {in_bytes(point.broadcast.each)} for each distinct row",
+        ),
+        (
+            "stream",
+            f"{1 / stream.core_seconds:,.0f} records a second on a core; {in_bytes(stream.state_bytes)} for a key",
+        ),
+        ("question", f"{in_time(question[0])} and {in_time(question[-1])} at the two sizes"),
+    ]
+    return table_of(("cost", "fitted"), lines)
+
+
+def _line_words(line: Line) -> str:
+    return f"{in_bytes(line.fixed)} + {in_bytes(line.each)} for each distinct row"
+
+
+def _way_lines(way: Way) -> list[tuple[str, str]]:
+    moved = f"{way.input_bytes:.3g} bytes read, {way.shuffle_bytes:.3g} shuffled, {way.output_bytes:.3g} written"
+    return [
+        (f"table, {way.name}, fixed", in_time(way.seconds.fixed)),
+        (f"table, {way.name}, a row", f"{way.core_seconds * 1e6:.3g} µs of a core, {moved}"),
+    ]
+
+
+def predictions(record: ScaleRecord) -> str:
+    """Return what the model says about the cluster, and about streams on it."""
+    lines = []
+    for way in ways(record):
+        for rows in PREDICTED:
+            found = predict(way, rows, CLUSTER)
+            spent = (in_time(part) for part in (found.compute, found.network, found.driver, found.total))
+            lines.append((way.name, power(rows), *spent, in_bytes(found.disk)))
+    head = ("table", "rows", "compute", "network", "driver", "together", "disk of an executor")
+    stream, cores = streaming(record), CLUSTER.executors * CLUSTER.cores
+    said = (
+        f"A stream there: {cores / stream.core_seconds / 1e6:.3g} million records a second; a million keys keep "
+        f"{in_bytes(KEYS * stream.state_bytes)} of state."
+    )
+    return f"Predicted, not measured, for {CLUSTER.words}:\n\n{table_of(head, lines)}\n\n{said}"
+
+
+def limits(record: ScaleRecord) -> str:
+    """Return what breaks first, and where."""
+    (_, every), point = ways(record), distinct(record)
+    driver, split = most_distinct()
+    shuffled = predict(every, PREDICTED[-1], CLUSTER).disk
+    lines = [
+        (
+            "distinct rows come to the driver",
+            f"{driver:,.0f} distinct rows",
+            f"{in_bytes(point.driver.at(driver))} of the driver's Python; Mondrian goes on by parts, the others refuse",
+        ),
+        (
+            "a sample tells where to split into parts",
+            f"{power(split)} distinct rows",
+            "parts get uneven, and one may not fit on its executor",
+        ),
+        (
+            "the driver lists who shuffled what to whom",
+            f"{power(most_rows(every))} rows",
+            "the list fills 3 GiB; a larger driver (`SPARK_DRIVER_MEMORY`) moves it with its square root",
+        ),
+        (
+            "executors have room for what they shuffle",
+            f"{in_bytes(shuffled)} on each of {CLUSTER.executors} at {power(PREDICTED[-1])} rows",
+            "more executors, or larger disks",
+        ),
+    ]
+    return table_of(("assumption, in the order in which they break", "holds up to", "then"), lines)
+
+
+def pays(record: ScaleRecord) -> str:
+    """Return the single machine's costs and the size from which Spark pays."""
+    alone, (few, _) = single(record), ways(record)
+    small = record.sizes[0]
+    faster = record.one("table", small)["seconds"] / record.one("single", small)["seconds"]
+    room = ", ".join(f"{power(alone.most_rows(memory * GIB))} rows fit in {memory} GiB" for memory in MEMORIES)
+    tried = "measured" if any(run["rows"] == record.sizes[1] for run in record.all("single")) else "extrapolated"
+    needed = alone.bytes.at(record.sizes[1]) / GIB
+    cores = few.core_seconds / alone.seconds.each
+    return (
+        f"The single machine takes {in_bytes(alone.bytes.each)} for each row of these five columns, so that {room}; "
+        f"{many_of(record.sizes[1])} rows need {needed:.3g} GiB ({tried}). Where the rows fit, it wins: "
+        f"{faster:.2g} times faster at {many_of(small)} rows on the same cores, and a cluster needs about {cores:.0f} "
+        "cores to catch up with it. So Spark pays from the size on that no longer fits in one memory, or where the "
+        "rows lie on a cluster already."
+    )
+
+
+BLOCKS: dict[str, Callable[[ScaleRecord], str]] = {
+    block.__name__: block for block in (machine, goals, runs, parts, model, predictions, limits, pays)
+}

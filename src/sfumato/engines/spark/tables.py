@@ -1,0 +1,137 @@
+"""The table door on Spark: count distinct rows there, find classes here with the same code, and join them back.
+
+One aggregation, one join; classes are those of the single machine, since Mondrian (LeFevre, DeWitt & Ramakrishnan
+2006), Datafly, Incognito and the optimal search read nothing but counts of distinct rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sfumato.engines.spark.certainty import average, certainty_lost
+from sfumato.engines.spark.counting import (
+    ROWS,
+    collect_counts,
+    collected,
+    count_rows,
+    keys_of,
+    no_row_numbers,
+    refuse_many,
+    settled_schema,
+)
+from sfumato.engines.spark.folders import plain, quoted
+from sfumato.engines.spark.microaggregating import in_blocks
+from sfumato.engines.spark.parts import in_parts
+from sfumato.engines.spark.recoding import CLASS, Labels, kept_names, recoded
+from sfumato.engines.spark.release import SparkRelease, on_spark
+from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.whole import Whole
+from sfumato.errors import ParameterError
+from sfumato.models.base import Model
+from sfumato.roles import Role
+from sfumato.schema import Schema
+from sfumato.tabular import Anonymizer, Datafly, Incognito, Mondrian, Optimal
+from sfumato.tabular.base import Settled, released_names
+from sfumato.tabular.microaggregation.anonymizers import Microaggregator
+from sfumato.tabular.problem import Problem
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_POINTS = 5_000_000  # distinct rows that the driver takes: about 1 GiB
+HEAD = 10_000  # rows that tell whether counting pays
+WORTH = 4  # rows to a count from which on it does
+COUNTED = (Mondrian, Datafly, Incognito, Optimal)
+
+
+def anonymize(
+    frame: DataFrame,
+    algorithm: Anonymizer,
+    schema: Schema,
+    models: Sequence[Model],
+    *,
+    most_points: int = MOST_POINTS,
+) -> SparkRelease:
+    """Return an anonymous release of a Spark DataFrame, its classes those of the single machine.
+
+    More than `most_points` distinct rows do not come to the driver: Mondrian then works part by part. Microaggregation
+    works block by block.
+
+    >>> import sfumato as sf
+    >>> anonymize(None, sf.Mondrian(relaxed=True), sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(2)])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
+    """
+    _refuse_rowwise(algorithm)
+    rows = plain(frame)
+    settled = settled_schema(rows, schema, models)
+    if isinstance(algorithm, Microaggregator):
+        return _microaggregated(rows, algorithm, settled, models)
+    counts = count_rows(rows, keys_of(settled, models)).persist()
+    try:
+        with spark_sentences("the rows cannot be counted"):
+            points = counts.count()
+        if points > most_points and isinstance(algorithm, Mondrian):
+            return in_parts(
+                rows, counts, algorithm, Whole.of(counts, rows.columns, settled, models, points), most_points
+            )
+        refuse_many(points, most_points)
+        counted = collect_counts(counts)
+    finally:
+        counts.unpersist()
+    with no_row_numbers():
+        problem = Problem.of(counted.table(rows.columns), settled, list(models), counted.weights)
+    found = algorithm.settle(problem, algorithm.partition(problem))
+    return _released(_source(rows, settled, problem.rows, points), algorithm, found, points)
+
+
+def _source(rows: DataFrame, schema: Schema, many: int, points: int) -> DataFrame:
+    """Return the rows, or their counts where few of them differ in what is released: these are quicker to sort.
+
+    The first rows tell how many different values the released columns have; a wrong guess costs time, nothing else.
+    """
+    kept = kept_names(schema)
+    head = collected(rows.select(*map(quoted, kept)).limit(HEAD)).unique().height if kept else 1
+    if head * points * WORTH > many:
+        return rows
+    return count_rows(rows, [*schema.names(Role.QUASI), *kept])
+
+
+def _microaggregated(
+    rows: DataFrame, algorithm: Microaggregator, schema: Schema, models: Sequence[Model]
+) -> SparkRelease:
+    from pyspark.sql import functions
+
+    counted = rows.select(*map(quoted, keys_of(schema, models))).withColumn(ROWS, functions.lit(1))
+    with spark_sentences("the rows cannot be grouped"):
+        whole = Whole.of(counted, rows.columns, schema, models, rows.count())
+        return in_blocks(rows, algorithm, whole)
+
+
+def _refuse_rowwise(algorithm: Anonymizer) -> None:
+    """Refuse what needs the rows themselves, one after the other."""
+    if not isinstance(algorithm, (*COUNTED, Microaggregator)):
+        raise ParameterError(
+            f"{algorithm.algorithm} needs every row on one machine; on Spark use mondrian, datafly, incognito, optimal "
+            "or mdav+"
+        )
+    if isinstance(algorithm, Mondrian) and algorithm.relaxed:
+        raise ParameterError("relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian")
+    if algorithm.keep_order:
+        raise ParameterError("rows on Spark have no order to keep; leave keep_order out")
+
+
+def _released(rows: DataFrame, algorithm: Anonymizer, found: Settled, points: int) -> SparkRelease:
+    problem = found.problem
+    quasi = list(problem.schema.names(Role.QUASI))
+    labels = Labels.of(found.coarse, found.partition.count)
+    entries = problem.table.frame.select(quasi).with_columns(pl.Series(CLASS, labels.number[found.row_class])).unique()
+    names = released_names(problem.schema, found.coarse)
+    lost = average(certainty_lost(problem, found.row_class, found.partition.count), problem.weights)
+    steward = {**found.partition.steward, "distinct_rows": points, "certainty_lost": lost}
+    return SparkRelease(
+        recoded(rows, entries, labels, found), on_spark(algorithm.card(found, names, seeded=False)), steward
+    )
