@@ -128,6 +128,15 @@ def test_a_page_that_cannot_be_finished_leaves_the_one_before(tmp_path: Path, mo
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_a_reader_who_left_is_no_fault_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def left(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("sfumato.experiments.produce.carry_out", left)
+    with pytest.raises(BrokenPipeError):
+        produce(toy(n=[1], seed=[1]), Data(None), tmp_path)
+
+
 def test_what_draws_is_asked_for_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(MissingExtraError, match=r"^experiments need plotly; pip install 'sfumato\[experiments\]'$"):

@@ -54,6 +54,8 @@ def produce(experiment: Experiment, data: Data, out: Path, *, quick: bool = Fals
             stand_ins = data.stand_ins(experiment.files)
             page = Page(experiment, rows, experiment.compare(rows), experiment.draw(rows), stand_ins, quick)
             _write(page, out)
+    except BrokenPipeError:  # whoever reads the command's words has left; no file is at fault
+        raise
     except OSError as error:
         place = error.filename2 or error.filename or out
         raise InputError(
