@@ -142,7 +142,7 @@ def quoted(name: str) -> str:
 
 def _address(path: Path) -> str:
     """Return a path as Spark takes it, whatever file system is its default."""
-    return path.resolve().as_uri()
+    return f"file://{path.resolve()}"  # not as_uri(): Spark takes %20 for three letters
 
 
 def _files(place: Path) -> list[Path]:
