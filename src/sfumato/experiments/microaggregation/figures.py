@@ -140,7 +140,7 @@ def _goals(goals: pl.DataFrame, found: Losses) -> Figure:
         Panel("beside MDAV", "per cent of MDAV's loss", "", [*beside, Level("MDAV", 100, "x")]),
         Panel("beside the goal", "per cent of the goal", "", [*near, Level("goal", 100, "x")]),
     ]
-    caption = "Polishing takes less than a second here and is most of the way from MDAV; the search takes the rest."
+    caption = "Polishing is most of the way from MDAV; the search takes the rest."
     return Figure("goals", "How low the search goes", "our goals", caption, panels)
 
 
