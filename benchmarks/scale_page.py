@@ -6,6 +6,7 @@ A block begins with a line `<!-- scale NAME -->` and ends with `<!-- /scale -->`
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,7 @@ BLOCK = re.compile(r"(<!-- scale (\w+) -->\n).*?(<!-- /scale -->\n)", re.DOTALL)
 CLUSTER = Cluster(executors=32, cores=8, link=10e9 / 8)
 PREDICTED = (1e9, 1e12)
 GIB = 2**30
+WIDTH = 120
 MEMORIES = (16, 64, 256)
 KEYS = 1e6
 
@@ -51,7 +53,7 @@ def machine(record: ScaleRecord) -> str:
     """Return one paragraph about the machine of the runs."""
     told = record.machine
     versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
-    return (
+    return _wrapped(
         f"Machine: {told['cpu']}, {told['cores']} cores, {told['memory_bytes'] / GIB:.0f} GiB; Java {told['java']}, "
         f"Python {told['python']}, {versions}. Spark runs on `local[{record.cores}]` with a driver of 3 GiB."
     )
@@ -151,7 +153,7 @@ def predictions(record: ScaleRecord) -> str:
             lines.append((way.name, power(rows), *spent, in_bytes(found.disk)))
     head = ("table", "rows", "compute", "network", "driver", "together", "disk of an executor")
     stream, cores = streaming(record), CLUSTER.executors * CLUSTER.cores
-    said = (
+    said = _wrapped(
         f"A stream there: {cores / stream.core_seconds / 1e6:.3g} million records a second; a million keys keep "
         f"{in_bytes(KEYS * stream.state_bytes)} of state."
     )
@@ -197,13 +199,18 @@ def pays(record: ScaleRecord) -> str:
     tried = "measured" if any(run["rows"] == record.sizes[1] for run in record.all("single")) else "extrapolated"
     needed = alone.bytes.at(record.sizes[1]) / GIB
     cores = few.core_seconds / alone.seconds.each
-    return (
+    return _wrapped(
         f"The single machine takes {in_bytes(alone.bytes.each)} for each row of these five columns, so that {room}; "
         f"{many_of(record.sizes[1])} rows need {needed:.3g} GiB ({tried}). Where the rows fit, it wins: "
         f"{faster:.2g} times faster at {many_of(small)} rows on the same cores, and a cluster needs about {cores:.0f} "
         "cores to catch up with it. So Spark pays from the size on that no longer fits in one memory, or where the "
         "rows lie on a cluster already."
     )
+
+
+def _wrapped(text: str) -> str:
+    """Return a paragraph in lines of the page's width."""
+    return "\n".join(textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 BLOCKS: dict[str, Callable[[ScaleRecord], str]] = {
