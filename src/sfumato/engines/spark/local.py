@@ -41,7 +41,7 @@ def tally_files(session: SparkSession, paths: Sequence[str | Path]) -> Tally:
     """
     files = report_files(paths)
     protocol = read_header(files[0])
-    tasks = max(1, min(len(files), 4 * _parallelism(session)))
+    tasks = max(1, min(len(files), int(session.conf.get("spark.sql.shuffle.partitions") or 1)))
     numbered = session.createDataFrame([(str(file),) for file in files], FILE).repartition(tasks)
     return _total(numbered.mapInPandas(count_files, PART), protocol)
 
@@ -110,10 +110,6 @@ def header_mark(protocol: LocalProtocol) -> str:
 def _is_report(file: Path, folder: Path) -> bool:
     hidden = any(part[0] in "._" for part in file.relative_to(folder).parts)
     return file.is_file() and not hidden and not file.name.endswith(CARD)
-
-
-def _parallelism(session: SparkSession) -> int:
-    return int(session.conf.get("spark.default.parallelism", None) or session.sparkContext.defaultParallelism)
 
 
 def _written(file: str, tally: Tally | None, error: str | None = None) -> pd.DataFrame:
