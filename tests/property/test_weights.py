@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_counted_rows_give_the_release_of_all_rows(
     try:
         whole = Problem.of(table, schema, models)
     except UnsatisfiableError as error:
-        with pytest.raises(UnsatisfiableError, match=str(error)[:20]):
+        with pytest.raises(UnsatisfiableError, match=re.escape(str(error))):
             Problem.of(few, schema, models, weights)
         return
     expected = algorithm.settle(whole, algorithm.partition(whole))

@@ -76,10 +76,14 @@ def settled_schema(rows: DataFrame, schema: Schema, models: Sequence[Model]) -> 
 
 
 def count_rows(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Return the distinct rows over some columns, each with how often it occurs, still on the cluster."""
+    """Return the distinct rows over some columns, each with how often it occurs, still on the cluster.
+
+    Rows that were counted over more columns are counted on.
+    """
     from pyspark.sql import functions
 
-    return rows.groupBy(*map(quoted, keys)).agg(functions.count(functions.lit(1)).alias(ROWS))
+    count = functions.sum(ROWS) if ROWS in rows.columns else functions.count(functions.lit(1))
+    return rows.groupBy(*map(quoted, keys)).agg(count.alias(ROWS))
 
 
 def refuse_many(points: int, most_points: int) -> None:

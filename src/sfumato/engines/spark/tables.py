@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_POINTS = 5_000_000  # distinct rows that the driver takes: about 1 GiB
-HEAD = 10_000  # rows that tell whether counting pays
-WORTH = 4  # rows to a count from which on it does
+HEAD = 20_000  # rows that tell how many agree
 COUNTED = (Mondrian, Datafly, Incognito, Optimal)
 
 
@@ -70,7 +69,11 @@ def anonymize(
     settled = settled_schema(rows, schema, models)
     if isinstance(algorithm, Microaggregator):
         return _microaggregated(rows, algorithm, settled, models)
-    counts = count_rows(rows, keys_of(settled, models)).persist()
+    keys, kept = keys_of(settled, models), kept_names(settled)
+    source = rows
+    if _few(rows, [*keys, *kept], most_points):
+        source = count_rows(rows, list(dict.fromkeys([*keys, *kept]))).persist()
+    counts = count_rows(source, keys).persist()
     try:
         with spark_sentences("the rows cannot be counted"):
             points = counts.count()
@@ -84,20 +87,18 @@ def anonymize(
         counts.unpersist()
     with no_row_numbers():
         problem = Problem.of(counted.table(rows.columns), settled, list(models), counted.weights)
-    found = algorithm.settle(problem, algorithm.partition(problem))
-    return _released(_source(rows, settled, problem.rows, points), algorithm, found, points)
+    return _released(source, algorithm, algorithm.settle(problem, algorithm.partition(problem)), points)
 
 
-def _source(rows: DataFrame, schema: Schema, many: int, points: int) -> DataFrame:
-    """Return the rows, or their counts where few of them differ in what is released: these are quicker to sort.
+def _few(rows: DataFrame, names: Sequence[str], most: int) -> bool:
+    """Return whether rows that agree on all that is counted or released are many, so that one count of them will do.
 
-    The first rows tell how many different values the released columns have; a wrong guess costs time, nothing else.
+    Told from how often two of the first rows agree, as birthdays tell the length of a year: of n rows out of G kinds
+    about n²/2G do. A wrong guess costs time, nothing else.
     """
-    kept = kept_names(schema)
-    head = collected(rows.select(*map(quoted, kept)).limit(HEAD)).unique().height if kept else 1
-    if head * points * WORTH > many:
-        return rows
-    return count_rows(rows, [*schema.names(Role.QUASI), *kept])
+    head = collected(rows.select(*map(quoted, dict.fromkeys(names))).limit(HEAD))
+    alike = head.height - head.unique().height
+    return head.height < HEAD or head.height**2 < 2 * alike * most
 
 
 def _microaggregated(
