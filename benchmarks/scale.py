@@ -21,9 +21,10 @@ from typing import Any
 import scale_page
 from scale_goals import goal_lines
 from scale_model import single
-from scale_record import FILE, ScaleRecord, as_text, machine
+from scale_record import FILE, ScaleRecord, as_text, from_text, machine
 
 JOB = Path(__file__).with_name("scale_job.py")
+KEPT = FILE.with_suffix(".kept.json")  # of a run that was stopped
 SIZES = (10_000_000, 100_000_000)
 CORES = 2
 ROOM = 0.6  # of the memory that the single machine may be expected to fill
@@ -82,19 +83,38 @@ def plans(small: int, large: int) -> list[list[tuple[str, int]]]:
 
 
 def measured(small: int, large: int) -> ScaleRecord:
-    """Return the record of all jobs; the large table is tried on the single machine too if its memory may suffice."""
-    record = ScaleRecord(machine(), (small, large), CORES, ())
-    with tempfile.TemporaryDirectory(prefix="sfumato-scale-") as place:
-        folder = Path(place)
-        for plan in plans(small, large):
-            wanted = plan
-            if plan[0] == ("generate", large):
-                needed = single(record).bytes.at(large)
-                fits = needed < ROOM * record.machine["memory_bytes"]
-                say(f"the single machine would need {needed / 2**30:.0f} GiB for {large:,} rows")
-                wanted = [*plan, ("single", large)] if fits else plan
-            record = replace(record, runs=(*record.runs, *jobs(folder, wanted)))
+    """Return the record of all jobs, those kept of a run that was stopped included."""
+    record = started((small, large))
+    for plan in plans(small, large):
+        wanted = [(job, rows) for job, rows in plan if not done(record, job, rows)]
+        if all(job.startswith("generate") for job, _ in wanted):
+            continue
+        if plan[0] == ("generate", large) and fits(record, large):
+            wanted = [*wanted, ("single", large)]
+        with tempfile.TemporaryDirectory(prefix="sfumato-scale-") as place:
+            for found in jobs(Path(place), wanted):
+                record = replace(record, runs=(*record.runs, found))
+                KEPT.write_text(as_text(record), encoding="utf-8")
     return record
+
+
+def started(sizes: tuple[int, int]) -> ScaleRecord:
+    """Return the record to go on with: that of a stopped run of the same sizes on this machine, or an empty one."""
+    fresh = ScaleRecord(machine(), sizes, CORES, ())
+    kept = from_text(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else fresh
+    return kept if (kept.machine, kept.sizes) == (fresh.machine, sizes) else fresh
+
+
+def done(record: ScaleRecord, job: str, rows: int) -> bool:
+    """Return whether a job was measured already."""
+    return any((run["job"], run["rows"]) == (job, rows) for run in record.runs)
+
+
+def fits(record: ScaleRecord, large: int) -> bool:
+    """Return whether the memory may suffice to try the large table on the single machine."""
+    needed = single(record).bytes.at(large)
+    say(f"the single machine would need {needed / 2**30:.0f} GiB for {large:,} rows")
+    return needed < ROOM * int(record.machine["memory_bytes"]) and not done(record, "single", large)
 
 
 def main(arguments: list[str]) -> None:
@@ -103,6 +123,7 @@ def main(arguments: list[str]) -> None:
     record = measured(small, large)
     FILE.write_text(as_text(record), encoding="utf-8")
     scale_page.write(record)
+    KEPT.unlink(missing_ok=True)
     print("\n".join(goal_lines(record)))
 
 
