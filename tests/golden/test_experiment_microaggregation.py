@@ -114,6 +114,7 @@ def test_the_drawn_sets_are_what_they_are_described_as() -> None:
     assert lost(Data(None), "SimC", 3, "MDAV*") < 0.1 * lost(Data(None), "SimU", 3, "MDAV*")
 
 
+@pytest.mark.long
 def test_a_run_without_data_says_so_and_leaves_everything(made_up: tuple[Page, Path]) -> None:
     page, out = made_up
     text = (out / "microaggregation.md").read_text()
@@ -125,6 +126,7 @@ def test_a_run_without_data_says_so_and_leaves_everything(made_up: tuple[Page, P
         assert (out / "microaggregation" / f"{figure.name}.png").stat().st_size > 5000
 
 
+@pytest.mark.long
 def test_every_row_carries_its_parameters_and_its_seed(made_up: tuple[Page, Path]) -> None:
     page, out = made_up
     for part in EXPERIMENT.parts:
