@@ -57,7 +57,7 @@ def in_blocks(rows: DataFrame, algorithm: Microaggregator, whole: Whole, block: 
     coordinates = sum(1 for name in quasi if scales.get(name, (0.0, 1.0))[1] > 0)
     steward = {"blocks": tree.leaves, "information_loss": 100 * lost / max(1, coordinates)}
     frame = dealt(grouped.select(*map(quoted, names)), whole.rows, quasi)
-    return SparkRelease(frame.sortWithinPartitions(*map(quoted, names)), on_spark(card), steward)
+    return SparkRelease(frame.sortWithinPartitions(*map(quoted, names)), on_spark(card), steward, [grouped])
 
 
 def _scales(rows: DataFrame, whole: Whole) -> dict[str, tuple[float, float]]:

@@ -54,7 +54,7 @@ def in_parts(rows: DataFrame, counts: DataFrame, algorithm: Mondrian, whole: Who
     frame = _shown(rows, lookup, quasi).select(*map(quoted, names))
     sorted_rows = dealt(frame, whole.rows, quasi).sortWithinPartitions(*map(quoted, names))
     steward = {"distinct_rows": whole.points, "parts": tree.leaves, "certainty_lost": lost}
-    return SparkRelease(sorted_rows, on_spark(card), steward)
+    return SparkRelease(sorted_rows, on_spark(card), steward, [lookup])
 
 
 def _shown(rows: DataFrame, lookup: DataFrame, quasi: list[str]) -> DataFrame:

@@ -7,7 +7,7 @@ from (on order as a channel see Ciriani et al. 2007).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class SparkRelease:
     """Public rows on a cluster with their card; `steward` is what only the steward may know.
 
-    `frame` is computed when it is used; `save` writes it as a folder of Parquet with the card beside it.
+    `frame` is computed when it is used; `save` writes it as a folder of Parquet with the card beside it and frees
+    what the cluster `held` of it until then.
 
     >>> from sfumato.card import Guarantee, Released
     >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
@@ -40,6 +41,7 @@ class SparkRelease:
     frame: DataFrame
     card: Card
     steward: Mapping[str, float] = field(default_factory=dict)
+    held: Sequence[DataFrame] = ()
 
     def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
         """Write the folder and the card (`PATH.card.json` unless named), all or nothing; return the final card."""
@@ -55,6 +57,8 @@ class SparkRelease:
         """Write the rows alone as a folder of Parquet; return the card with its name and the hash of its files."""
         with spark_sentences(f"output '{name}' cannot be written"):
             self.frame.write.parquet(_address(folder))
+        for cached in self.held:
+            cached.unpersist()
         files = sorted(folder.glob("*.parquet"))
         self._refuse_other_rows(files)
         return self.card.for_file(name, _sha256(files))

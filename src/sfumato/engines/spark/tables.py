@@ -133,6 +133,5 @@ def _released(rows: DataFrame, algorithm: Anonymizer, found: Settled, points: in
     names = released_names(problem.schema, found.coarse)
     lost = average(certainty_lost(problem, found.row_class, found.partition.count), problem.weights)
     steward = {**found.partition.steward, "distinct_rows": points, "certainty_lost": lost}
-    return SparkRelease(
-        recoded(rows, entries, labels, found), on_spark(algorithm.card(found, names, seeded=False)), steward
-    )
+    card = on_spark(algorithm.card(found, names, seeded=False))
+    return SparkRelease(recoded(rows, entries, labels, found), card, steward, [rows] if ROWS in rows.columns else [])
