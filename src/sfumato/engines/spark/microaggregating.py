@@ -1,12 +1,14 @@
 """Microaggregation on Spark: blocks of near rows of like size, groups polished inside each, one check of all.
 
 Blocks are those of a k-d tree (Bentley 1975) over columns that are standardised by the mean and deviation of the whole
-table, as MDAV wants them (Domingo-Ferrer & Torra 2005); only groups at the border of a block can be worse for it.
+table, as MDAV wants them (Domingo-Ferrer & Torra 2005). Only groups at the border of a block can be worse for it, so
+whole groups are dealt to other blocks, cut askew to the first, and polished there once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,7 @@ from sfumato.engines.spark.folders import quoted
 from sfumato.engines.spark.judging import LOST, Judge
 from sfumato.engines.spark.recoding import dealt
 from sfumato.engines.spark.release import SparkRelease, on_spark
+from sfumato.engines.spark.skew import SkewTree
 from sfumato.engines.spark.splitting import split
 from sfumato.engines.spark.values import is_missing, number_of
 from sfumato.engines.spark.whole import Whole
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
+ROUNDS = 2  # further rounds of polishing, in blocks that are cut askew
+GROUP = "__sfumato_group"
 BLOCK = 20_000  # rows of a block: what stays in a processor's cache (see `microaggregation.polish`)
 Scales = Mapping[str, tuple[float, float]]
 
@@ -49,10 +54,16 @@ def in_blocks(rows: DataFrame, algorithm: Microaggregator, whole: Whole, block: 
     inside = [*names, *([] if whole.schema.person in {None, *names} else [str(whole.schema.person)])]
     texts = {name for name in quasi if _is_text(rows, whole, name)}
     placed = rows.select(*map(quoted, inside)).withColumn(PART, tree.parts(rows))
-    grouped = placed.groupBy(PART).applyInArrow(
-        _block(algorithm, whole, scales, texts), _types(rows, inside, quasi, texts)
+    plan = Plan(algorithm, whole, scales, frozenset(texts), _turned(whole, scales, tree.leaves))
+    raw = _types(rows, inside, (), texts, {GROUP: "long", PART: "int"})
+    turned = placed.groupBy(PART).applyInArrow(_alone(plan.first), raw)
+    for number in range(1, len(plan.trees)):
+        turned = turned.groupBy(PART).applyInArrow(plan.again(number), raw)
+    grouped = (
+        turned.groupBy(PART)
+        .applyInArrow(_alone(plan.last), _types(rows, inside, quasi, texts, {LOST: "double"}))
+        .persist()
     )
-    grouped = grouped.persist()
     card, lost = Judge(whole, algorithm, quasi, names).card(grouped.withColumn(ROWS, functions.lit(1)))
     coordinates = sum(1 for name in quasi if scales.get(name, (0.0, 1.0))[1] > 0)
     steward = {"blocks": tree.leaves, "information_loss": 100 * lost / max(1, coordinates)}
@@ -93,36 +104,118 @@ def _deviation(scales: Scales) -> Callable[[Column, Int64s], float]:
     return spread
 
 
-def _types(rows: DataFrame, names: Sequence[str], quasi: Sequence[str], texts: set[str]) -> StructType:
+def _alone(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
+    """Return a method as a function of one argument, by whose number Spark decides what it passes."""
+
+    def block(table: pa.Table) -> pa.Table:
+        return work(table)
+
+    return block
+
+
+def _types(
+    rows: DataFrame, names: Sequence[str], shown: Sequence[str], texts: set[str], more: Mapping[str, str]
+) -> StructType:
+    """Return the types of rows on their way: columns among `shown` hold centroids, `more` are ours."""
     from pyspark.sql import types
 
     fields = []
     for name in names:
-        shown = types.StringType() if name in texts else types.DoubleType()
-        fields.append(types.StructField(name, shown if name in quasi else rows.schema[name].dataType))
-    return types.StructType([*fields, types.StructField(LOST, types.DoubleType())])
+        written = types.StringType() if name in texts else types.DoubleType()
+        fields.append(types.StructField(name, written if name in shown else rows.schema[name].dataType))
+    kinds = {"long": types.LongType(), "int": types.IntegerType(), "double": types.DoubleType()}
+    return types.StructType([*fields, *(types.StructField(name, kinds[kind]) for name, kind in more.items())])
 
 
-def _block(algorithm: Microaggregator, whole: Whole, scales: Scales, texts: set[str]) -> Callable[[pa.Table], pa.Table]:
-    """Return the function that groups the rows of one block, for an executor to run."""
+def _turned(whole: Whole, scales: Scales, leaves: int) -> list[SkewTree]:
+    """Return the cuts of the further rounds: none where one block holds all, or where no column is a number."""
+    if leaves < 2 or not scales:
+        return []
+    points = _coordinates(whole.quasi(whole.sample), scales)
+    return [SkewTree.of(points, whole.weights, leaves, seed) for seed in range(ROUNDS)]
 
-    def block(table: pa.Table) -> pa.Table:
+
+def _coordinates(columns: Sequence[Column], scales: Scales) -> Records:
+    """Return where rows lie, by their numbers alone, on the scale of the whole table."""
+    from sfumato.tabular.microaggregation.records import numbers
+
+    found = [(numbers(column), *scales[column.name]) for column in columns if column.name in scales]
+    return np.stack([(values - mean) / (deviation or 1.0) for values, mean, deviation in found], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What executors do with a block: find its groups, polish those that came from elsewhere, write centroids.
+
+    `trees` are the cuts of the further rounds; rows carry the number of their group and the block they go to next.
+    """
+
+    algorithm: Microaggregator
+    whole: Whole
+    scales: Scales
+    texts: frozenset[str]
+    trees: Sequence[SkewTree]
+
+    def first(self, table: pa.Table) -> pa.Table:
+        """Return a block with its groups found and polished."""
+        frame, problem, points = self._opened(pl.DataFrame(table))
+        k = max(2, problem.least_units)
+        return self._sent(frame, problem, points, self.algorithm.groups(points, k), table, 0)
+
+    def again(self, number: int) -> Callable[[pa.Table], pa.Table]:
+        """Return the function that polishes the groups of round `number` in the blocks they were sent to."""
+
+        def polished(table: pa.Table) -> pa.Table:
+            frame, problem, points = self._opened(pl.DataFrame(table))
+            return self._sent(frame, problem, points, _dense(frame[GROUP]), table, number)
+
+        return polished
+
+    def last(self, table: pa.Table) -> pa.Table:
+        """Return a block with centroids for its quasi-identifiers, after the last round of polishing."""
         from sfumato.tabular.microaggregation.centroids import centroid
 
-        frame = pl.DataFrame(table).drop(PART)
-        frame = frame.sort(frame.columns)  # a task that is run again finds the same groups
-        problem = whole.problem(frame)
-        points = _points(problem, scales)
-        labels = _groups(algorithm, problem, points)
+        frame, problem, points = self._opened(pl.DataFrame(table))
+        labels = _dense(frame[GROUP])
+        labels = _polished(problem, points, labels) if self.trees else labels
         sums, sizes = group_sums(points, labels)
         lost = np.square(points - (sums / sizes[:, None])[labels]).sum(axis=1)
+        frame = frame.drop(GROUP)
         for column in problem.quasi:
             shown = centroid(column, labels, len(sizes)).rows(labels)
-            text = column.name in texts and shown.dtype != pl.String
+            text = column.name in self.texts and shown.dtype != pl.String
             frame = frame.with_columns(shown.map_elements(str, pl.String) if text else shown)
         return to_arrow(frame.with_columns(pl.Series(LOST, lost)))
 
-    return block
+    def _opened(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Problem, Records]:
+        """Return the rows of a block in an order that a task run again finds too, as a problem and as points."""
+        rows = frame.drop(PART)
+        rows = rows.sort(rows.columns)
+        problem = self.whole.problem(rows)
+        return rows, problem, _points(problem, self.scales)
+
+    def _sent(
+        self, frame: pl.DataFrame, problem: Problem, points: Records, labels: Int64s, table: pa.Table, number: int
+    ) -> pa.Table:
+        """Return the rows with the polished groups they are in, each group with the block it goes to."""
+        labels = _polished(problem, points, labels)
+        target = np.full(len(labels), table.column(PART)[0].as_py(), dtype=np.int32)
+        if self.trees:
+            sums, sizes = group_sums(_coordinates(problem.quasi, self.scales), labels)
+            target = self.trees[number].leaf(sums / sizes[:, None]).astype(np.int32)[labels]
+        unique = (int(table.column(PART)[0].as_py()) << 32) + labels
+        return to_arrow(frame.with_columns(pl.Series(GROUP, unique), pl.Series(PART, target)))
+
+
+def _dense(groups: pl.Series) -> Int64s:
+    return groups.rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def _polished(problem: Problem, points: Records, labels: Int64s) -> Int64s:
+    from sfumato.tabular.microaggregation.polish import polish
+    from sfumato.tabular.microaggregation.repair import repaired
+
+    return repaired(problem, points, polish(points, max(2, problem.least_units), labels))
 
 
 def _points(problem: Problem, scales: Scales) -> Records:
@@ -137,11 +230,3 @@ def _points(problem: Problem, scales: Scales) -> Records:
         else:
             blocks.append(records([column]))
     return np.ascontiguousarray(np.concatenate(blocks, axis=1))
-
-
-def _groups(algorithm: Microaggregator, problem: Problem, points: Records) -> Int64s:
-    from sfumato.tabular.microaggregation.polish import polish
-    from sfumato.tabular.microaggregation.repair import repaired
-
-    k = max(2, problem.least_units)
-    return repaired(problem, points, polish(points, k, algorithm.groups(points, k)))
