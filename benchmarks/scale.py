@@ -71,7 +71,7 @@ def jobs(folder: Path, plan: list[tuple[str, int]]) -> Iterator[dict[str, Any]]:
 
 def plans(small: int, large: int) -> list[list[tuple[str, int]]]:
     """Return what runs, group by group; the longest, polishing to the very end, comes last."""
-    few, fewer, points = small // 10, small // 40, small // 50
+    few, fewer, points = small // 10, small // 40, small // 100
     return [
         [("generate", small // 4), ("single", small // 4)],
         [("generate", small), *((job, small) for job in ("single", "bare", "table", "query", "parts"))],
