@@ -67,12 +67,7 @@ def anonymize(
     if engine.spark:
         _refuse_single(algorithm, {"--report": report, "--ledger": ledger, "--explain": explain or None})
         return _on_spark(algorithm.build(), (table, output, card), schema, asked, engine.master, json=json)
-    if report is not None and algorithm.private:
-        raise ParameterError(
-            f"--report compares classes with the rows they hold, which {algorithm.algorithm} has none of"
-        )
-    if ledger is not None and not algorithm.private:
-        raise ParameterError(f"--ledger pays for differential privacy, which {algorithm.algorithm} does not promise")
+    _refuse_together(algorithm, report, ledger)
     with Staging() as staging, steps(4 if report or algorithm.private else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
@@ -98,6 +93,16 @@ def anonymize(
         release.write(STDOUT)
     say_what_left(final, output, report, json=json, steward=release.steward)
     return INTERRUPTED if interrupts.happened else 0
+
+
+def _refuse_together(algorithm: AlgorithmOptions, report: Path | None, ledger: Path | None) -> None:
+    """Refuse a report of a private release, and a ledger for one that is not."""
+    if report is not None and algorithm.private:
+        raise ParameterError(
+            f"--report compares classes with the rows they hold, which {algorithm.algorithm} has none of"
+        )
+    if ledger is not None and not algorithm.private:
+        raise ParameterError(f"--ledger pays for differential privacy, which {algorithm.algorithm} does not promise")
 
 
 def _refuse_single(algorithm: AlgorithmOptions, given: Mapping[str, object]) -> None:

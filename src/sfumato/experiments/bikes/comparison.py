@@ -50,8 +50,8 @@ def _table(found: dict[tuple[str, float, str], float]) -> list[Comparison]:
                 published,
                 found[FIRST, epsilon, answer],
                 best,
-                f"{'hangs on a handful of draws; ' * few}other rides of the same system, cells with at least one woman; "
-                f"our best: {name}",
+                f"{'hangs on a handful of draws; ' * few}other rides of the same system, cells with at least one "
+                f"woman; our best: {name}",
                 None if few else WITHIN,
             )
         )
