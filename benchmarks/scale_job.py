@@ -48,12 +48,18 @@ def session(folder: Path) -> SparkSession:
 
 
 def people(spark: SparkSession, rows: int, places: int = PLACES) -> DataFrame:
-    """Return generated people: four quasi-identifiers and a disease, uniform and independent."""
+    """Return generated people: four quasi-identifiers and a disease, independent; only sex and disease are even.
+
+    The other columns grow rarer in a straight line, so that some cells have fewer than k people at every size.
+    """
     files = max(2, rows // ROWS_OF_FILE)
-    ranges = {"age": (16, 79), "sex": (1, 2), "education": (1, 17), "birthplace": (1, places), "disease": (0, 10)}
-    columns = [f"CAST({low} + floor(rand({seed}) * {many}) AS INT) AS {name}"
-               for seed, (name, (low, many)) in enumerate(ranges.items())]  # fmt: skip
-    return spark.range(0, rows, 1, files).selectExpr(*columns)
+    falling = {"age": (16, 79), "education": (1, 17), "birthplace": (1, places)}
+    even = {"sex": (1, 2), "disease": (0, 10)}
+    columns = {name: f"{low} + floor((1 - sqrt(rand({low + many}))) * {many})" for name, (low, many) in falling.items()}
+    columns |= {name: f"{low} + floor(rand({low + many}) * {many})" for name, (low, many) in even.items()}
+    return spark.range(0, rows, 1, files).selectExpr(
+        *(f"CAST({told} AS INT) AS {name}" for name, told in columns.items())
+    )
 
 
 def generate(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:

@@ -63,11 +63,21 @@ def test_what_needs_rows_is_refused(algorithm: Anonymizer, sentence: str) -> Non
         anonymize(None, algorithm, sf.Schema.from_roles(quasi=["a"]), [sf.KAnonymity(2)])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("few", [True, False], ids=["counted", "rows"])
-def test_missing_values_odd_names_and_other_columns(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: bool
-) -> None:
+WAYS = [(True, 1_000_000), (True, 1), (False, 0)]  # whether equal rows are counted first, and how many come here
+
+
+def go(monkeypatch: pytest.MonkeyPatch, way: tuple[bool, int]) -> None:
+    """Take one of the ways through the door, whatever the rows suggest."""
+    few, most = way
     monkeypatch.setattr(door, "_few", lambda *_: few)
+    monkeypatch.setattr(door, "MOST_KINDS", most)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["counted here", "counted there", "rows"])
+def test_missing_values_odd_names_and_other_columns(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: tuple[bool, int]
+) -> None:
+    go(monkeypatch, way)
     draw = np.random.default_rng(3)
     frame = pl.DataFrame(
         {
@@ -98,13 +108,26 @@ def test_order_and_files_are_a_function_of_what_is_released(
     monkeypatch.setattr("sfumato.engines.spark.recoding.FILE_ROWS", 50)
     frame = random_table(4, 200).frame
     made = []
-    for few, given, parts in ((True, frame, 1), (False, frame.reverse(), 5)):
-        monkeypatch.setattr(door, "_few", lambda *_, few=few: few)
+    orders = (frame, frame.sample(200, shuffle=True, seed=1), frame.reverse())
+    for way, given, parts in zip(WAYS, orders, (1, 3, 5), strict=True):
+        go(monkeypatch, way)
         release = anonymize(on_spark(spark, given, parts), sf.Mondrian(), random_schema(), [sf.KAnonymity(5)])
         files = release.frame.rdd.glom().collect()
         made.append([[tuple(row) for row in file] for file in files])
     assert len(made[0]) == 4
-    assert made[0] == made[1]
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_refusal_leaves_nothing_in_the_memory_of_the_cluster(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = on_spark(spark, pl.DataFrame({"age": [1, 2, 3]}))
+    before = set(spark.sparkContext._jsc.getPersistentRDDs())
+    for way in WAYS:
+        go(monkeypatch, way)
+        with pytest.raises(UnsatisfiableError):
+            anonymize(frame, sf.Mondrian(), sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(9)])
+        assert set(spark.sparkContext._jsc.getPersistentRDDs()) == before
 
 
 def test_rows_left_out_on_one_machine_are_left_out_on_spark(spark: SparkSession) -> None:

@@ -38,6 +38,18 @@ class Counted:
     frame: pl.DataFrame
     weights: npt.NDArray[np.int64]
 
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> Counted:
+        """Return rows that carry their count in a column."""
+        return cls(frame.drop(ROWS), frame[ROWS].to_numpy().astype(np.int64))
+
+    def over(self, keys: Sequence[str]) -> Counted:
+        """The distinct rows over some of the columns."""
+        if set(keys) == set(self.frame.columns):
+            return self
+        counts = self.frame.with_columns(pl.Series(ROWS, self.weights)).group_by(keys).agg(pl.col(ROWS).sum())
+        return Counted(counts.drop(ROWS), counts[ROWS].to_numpy())
+
     def table(self, names: Sequence[str]) -> Table:
         """The rows as a table with all columns of the original; those that were not counted are empty."""
         columns = [self.frame[name] if name in self.frame.columns else pl.lit(None).alias(name) for name in names]
@@ -70,7 +82,8 @@ def settled_schema(rows: DataFrame, schema: Schema, models: Sequence[Model]) -> 
     columns = {name: schema.columns.get(name, entry) for name, entry in declared.columns.items()}
     silent = {name: columns[name] for name in declared.names(Role.SENSITIVE) if name not in counted}
     if any(attribute.kind is None for attribute in silent.values()):
-        head = collected(rows.select(*map(quoted, silent)).limit(HEAD))
+        texts = any(rows.schema[name].dataType.typeName() == "string" for name in silent)  # others say it themselves
+        head = collected(rows.select(*map(quoted, silent)).limit(HEAD if texts else 0))
         columns |= Schema(silent).settled(Table(head)).columns
     return replace(declared, columns=columns, other="drop")
 
@@ -103,8 +116,7 @@ name fewer or coarser columns
 
 def collect_counts(counts: DataFrame) -> Counted:
     """Return counted rows on the driver."""
-    frame = collected(counts)
-    return Counted(frame.drop(ROWS), frame[ROWS].to_numpy().astype(np.int64))
+    return Counted.of(collected(counts))
 
 
 def collected(frame: DataFrame) -> pl.DataFrame:

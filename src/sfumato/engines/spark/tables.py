@@ -14,6 +14,7 @@ import polars as pl
 from sfumato.engines.spark.certainty import average, certainty_lost
 from sfumato.engines.spark.counting import (
     ROWS,
+    Counted,
     collect_counts,
     collected,
     count_rows,
@@ -34,7 +35,7 @@ from sfumato.models.base import Model
 from sfumato.roles import Role
 from sfumato.schema import Schema
 from sfumato.tabular import Anonymizer, Datafly, Incognito, Mondrian, Optimal
-from sfumato.tabular.base import Settled, released_names
+from sfumato.tabular.base import released_names
 from sfumato.tabular.microaggregation.anonymizers import Microaggregator
 from sfumato.tabular.problem import Problem
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_POINTS = 5_000_000  # distinct rows that the driver takes: about 1 GiB
+MOST_KINDS = 2_000_000  # rows counted over all that is released that the driver takes
 HEAD = 20_000  # rows that tell how many agree
 COUNTED = (Mondrian, Datafly, Incognito, Optimal)
 
@@ -69,25 +71,45 @@ def anonymize(
     settled = settled_schema(rows, schema, models)
     if isinstance(algorithm, Microaggregator):
         return _microaggregated(rows, algorithm, settled, models)
-    keys, kept = keys_of(settled, models), kept_names(settled)
-    source = rows
-    if _few(rows, [*keys, *kept], most_points):
-        source = count_rows(rows, list(dict.fromkeys([*keys, *kept]))).persist()
+    names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))
+    source = count_rows(rows, names).persist() if _few(rows, names, most_points) else rows
+    try:
+        return _searched(rows, source, algorithm, settled, models, most_points)
+    except BaseException:
+        if source is not rows:
+            source.unpersist()
+        raise
+
+
+def _searched(
+    rows: DataFrame,
+    source: DataFrame,
+    algorithm: Anonymizer,
+    schema: Schema,
+    models: Sequence[Model],
+    most_points: int,
+) -> SparkRelease:
+    """Return the release of rows; `source` are the rows themselves, or counted over all that is released."""
+    keys = keys_of(schema, models)
+    if _comes_whole(source, most_points):
+        return _released(source, rows.columns, algorithm, schema, models, collect_counts(source).over(keys))
     counts = count_rows(source, keys).persist()
     try:
         with spark_sentences("the rows cannot be counted"):
             points = counts.count()
         if points > most_points and isinstance(algorithm, Mondrian):
-            return in_parts(
-                rows, counts, algorithm, Whole.of(counts, rows.columns, settled, models, points), most_points
-            )
+            whole = Whole.of(counts, rows.columns, schema, models, points)
+            return in_parts(rows, counts, algorithm, whole, most_points)
         refuse_many(points, most_points)
-        counted = collect_counts(counts)
+        return _released(source, rows.columns, algorithm, schema, models, collect_counts(counts))
     finally:
         counts.unpersist()
-    with no_row_numbers():
-        problem = Problem.of(counted.table(rows.columns), settled, list(models), counted.weights)
-    return _released(source, algorithm, algorithm.settle(problem, algorithm.partition(problem)), points)
+
+
+def _comes_whole(source: DataFrame, most: int) -> bool:
+    """Return whether rows were counted over all that is released, and are so few that the driver counts on itself."""
+    with spark_sentences("the rows cannot be counted"):
+        return ROWS in source.columns and source.count() <= min(MOST_KINDS, most)
 
 
 def _few(rows: DataFrame, names: Sequence[str], most: int) -> bool:
@@ -125,13 +147,24 @@ def _refuse_rowwise(algorithm: Anonymizer) -> None:
         raise ParameterError("rows on Spark have no order to keep; leave keep_order out")
 
 
-def _released(rows: DataFrame, algorithm: Anonymizer, found: Settled, points: int) -> SparkRelease:
+def _released(
+    rows: DataFrame,
+    columns: Sequence[str],
+    algorithm: Anonymizer,
+    schema: Schema,
+    models: Sequence[Model],
+    counted: Counted,
+) -> SparkRelease:
+    """Return the release of rows whose distinct quasi-identifiers are here, counted."""
+    with no_row_numbers():
+        problem = Problem.of(counted.table(columns), schema, list(models), counted.weights)
+    found = algorithm.settle(problem, algorithm.partition(problem))
     problem = found.problem
     quasi = list(problem.schema.names(Role.QUASI))
     labels = Labels.of(found.coarse, found.partition.count)
     entries = problem.table.frame.select(quasi).with_columns(pl.Series(CLASS, labels.number[found.row_class])).unique()
     names = released_names(problem.schema, found.coarse)
     lost = average(certainty_lost(problem, found.row_class, found.partition.count), problem.weights)
-    steward = {**found.partition.steward, "distinct_rows": points, "certainty_lost": lost}
+    steward = {**found.partition.steward, "distinct_rows": counted.weights.size, "certainty_lost": lost}
     card = on_spark(algorithm.card(found, names, seeded=False))
     return SparkRelease(recoded(rows, entries, labels, found), card, steward, [rows] if ROWS in rows.columns else [])
