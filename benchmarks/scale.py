@@ -71,12 +71,12 @@ def jobs(folder: Path, plan: list[tuple[str, int]]) -> Iterator[dict[str, Any]]:
 
 def plans(small: int, large: int) -> list[list[tuple[str, int]]]:
     """Return what runs, group by group; the longest, polishing to the very end, comes last."""
-    few, fewer, points = small // 10, small // 40, small // 100
+    few, fewer, points = small // 10, small // 40, small // 10
     return [
         [("generate", small // 4), ("single", small // 4)],
-        [("generate", small), *((job, small) for job in ("single", "bare", "table", "query", "parts"))],
+        [("generate", small), *((job, small) for job in ("single", "bare", "table", "query"))],
         [("generate", large), *((job, large) for job in ("bare", "table", "query"))],
-        [("generate_wide", small), ("wide", small)],
+        [("generate_wide", small), ("wide", small), ("parts", small)],
         [("generate_records", few), ("stream", few), ("generate_records", fewer), ("stream", fewer)],
         [("generate_points", points), ("blocks", points), ("single_blocks", points)],
     ]

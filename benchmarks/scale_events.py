@@ -1,8 +1,12 @@
-"""What Spark counted of a job, from its event log: bytes read, shuffled, spilled and sent to every executor."""
+"""What Spark counted of a job, from its event log: bytes read, shuffled, spilled and sent to every executor.
+
+Beside it, from Java's own log, the memory that was still in use after each time it was tidied up.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,17 @@ def counted(folder: Path) -> dict[str, int]:
             if number in sizes:
                 found["broadcast_bytes"] = max(found["broadcast_bytes"], value)
     return found
+
+
+def most_kept(log: Path) -> int:
+    """Return the most MiB that were in use after a collection of garbage; what lay about before is no measure.
+
+    With a heap that may grow, the memory that a process holds tells when Java tidied up, not what it needed.
+    """
+    left = [
+        int(after) for after in re.findall(r"Pause (?:Young|Full).* \d+M->(\d+)M\(", log.read_text(encoding="utf-8"))
+    ]
+    return max(left, default=0)
 
 
 def _events(folder: Path) -> Iterator[dict[str, Any]]:

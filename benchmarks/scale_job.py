@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scale_events import counted
+from scale_events import counted, most_kept
 from scale_kinds import blocks, generate_points, generate_records, single_blocks, stream
 
 import sfumato as sf
@@ -32,7 +32,7 @@ PARTS = 8
 
 
 def session(folder: Path) -> SparkSession:
-    """Return a session whose event log lies in a folder."""
+    """Return a session whose event log, and whose log of tidying up its memory, lie in a folder."""
     (folder / "conf").mkdir(exist_ok=True)
     (folder / "events").mkdir(exist_ok=True)
     lines = [
@@ -42,6 +42,7 @@ def session(folder: Path) -> SparkSession:
     ]
     (folder / "conf" / "spark-defaults.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
     os.environ["SPARK_CONF_DIR"] = str(folder / "conf")
+    os.environ["JAVA_TOOL_OPTIONS"] = f"-Xlog:gc:file={folder / 'gc.log'}"
     from sfumato.engines.spark import spark_session
 
     return spark_session(MASTER)
@@ -96,10 +97,10 @@ def wide(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
 
 
 def parts(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
-    """Do the same by eight parts, as if the driver took a quarter of the distinct rows."""
-    points = spark.read.parquet(str(folder / f"people-{rows}")).groupBy(*QUASI).count().count()
+    """Do that by eight parts, as if the driver took a quarter of the distinct rows."""
+    points = spark.read.parquet(str(folder / f"wide-{rows}")).groupBy(*QUASI).count().count()
     most = 2 * -(-points // PARTS)
-    return _anonymized(spark, folder / f"people-{rows}", folder / f"anonymous-parts-{rows}", most_points=most)
+    return _anonymized(spark, folder / f"wide-{rows}", folder / f"anonymous-parts-{rows}", most_points=most)
 
 
 def _anonymized(spark: SparkSession, source: Path, target: Path, **options: Any) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def main() -> None:
         machine = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # noqa: SLF001
         found = measured(lambda: ON_SPARK[job](spark, rows, folder), machine)
         spark.stop()
-        print(json.dumps(found | counted(Path(place) / "events")))
+        print(json.dumps(found | counted(Path(place) / "events") | {"kept_mib": most_kept(Path(place) / "gc.log")}))
 
 
 if __name__ == "__main__":

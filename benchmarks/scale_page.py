@@ -71,13 +71,21 @@ def goals(record: ScaleRecord) -> str:
 def runs(record: ScaleRecord) -> str:
     """Return every run as a table."""
     kinds = ("input_bytes", "shuffle_bytes", "spilled_bytes", "broadcast_bytes", "output_bytes")
-    head = ("job", "rows", "seconds", "Java MiB", "Python MiB", *(f"{kind.split('_')[0]} MB" for kind in kinds))
+    head = (
+        "job",
+        "rows",
+        "seconds",
+        "Java held MiB",
+        "Java kept MiB",
+        "Python MiB",
+        *(f"{kind.split('_')[0]} MB" for kind in kinds),
+    )
     lines = [
         (
             run["job"],
             f"{run['rows']:,}",
             f"{run['seconds']:.1f}",
-            *(cell(run.get(name), 1) for name in ("driver_mib", "python_mib")),
+            *(cell(run.get(name), 1) for name in ("driver_mib", "kept_mib", "python_mib")),
             *(cell(run.get(kind), 1e6) for kind in kinds),
         )
         for run in record.runs
@@ -88,7 +96,7 @@ def runs(record: ScaleRecord) -> str:
 def parts(record: ScaleRecord) -> str:
     """Return what the split into parts, and the one into blocks, cost in loss and time."""
     small = record.sizes[0]
-    exact, split = record.one("table", small), record.one("parts", small)
+    exact, split = record.one("wide", small), record.one("parts", small)
     blocks, together = record.all("blocks")[-1], record.all("single_blocks")[-1]
     lines = [
         (

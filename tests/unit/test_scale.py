@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scale import jobs, plans
-from scale_events import counted
+from scale_events import counted, most_kept
 from scale_goals import goal_rows
 from scale_model import Cluster, Line, Way, distinct, most_rows, predict, single, streaming, ways
 from scale_page import BLOCK, BLOCKS, PAGE, filled, predictions
@@ -19,7 +19,14 @@ from scale_record import FILE, ScaleRecord, as_text, from_text
 
 costs = st.floats(1e-3, 1e3)
 SMALL, LARGE = 1_000_000, 10_000_000
-TASK = {"input_bytes": 0, "shuffle_bytes": 0, "spilled_bytes": 0, "broadcast_bytes": 0, "driver_mib": 1000}
+TASK = {
+    "input_bytes": 0,
+    "shuffle_bytes": 0,
+    "spilled_bytes": 0,
+    "broadcast_bytes": 0,
+    "driver_mib": 1000,
+    "kept_mib": 500,
+}
 
 
 def release(job: str, rows: int, points: int, seconds: float) -> dict[str, Any]:
@@ -163,6 +170,18 @@ def test_bytes_of_an_event_log_are_added_up(tmp_path: Path) -> None:
     (tmp_path / ".events_1.crc").write_bytes(b"crc")
     found = counted(tmp_path)
     assert found == {"shuffle_bytes": 12, "input_bytes": 20, "spilled_bytes": 8, "broadcast_bytes": 40}
+
+
+def test_what_java_keeps_is_read_from_its_log(tmp_path: Path) -> None:
+    lines = [
+        "[0.1s][info][gc] Using G1",
+        "[1.2s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 900M->120M(1024M) 5.1ms",
+        "[2.2s][info][gc] GC(1) Pause Remark 800M->790M(1024M) 5.1ms",
+        "[2.3s][info][gc] GC(1) Concurrent Mark Cycle 12.1ms",
+        "[3.2s][info][gc] GC(2) Pause Full (System.gc()) 1800M->340M(3072M) 5.1ms",
+    ]
+    (tmp_path / "gc.log").write_text("\n".join(lines), encoding="utf-8")
+    assert most_kept(tmp_path / "gc.log") == 340
 
 
 def test_a_plan_leaves_its_folder_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

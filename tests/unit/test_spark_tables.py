@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import sfumato as sf
 from sfumato.checks.tables import random_schema, random_table
 from sfumato.cli.main import run
-from sfumato.engines.spark import SparkRelease, anonymize, check
+from sfumato.engines.spark import SparkRelease, anonymize, check, spark_report
 from sfumato.engines.spark import tables as door
 from sfumato.engines.spark.judging import merged
 from sfumato.engines.spark.microaggregating import in_blocks
@@ -25,6 +26,7 @@ from sfumato.engines.spark.values import up_to
 from sfumato.errors import BrokenPromiseError, InputError, ParameterError, SfumatoError, UnsatisfiableError
 from sfumato.evaluate import check as check_here
 from sfumato.models import Groups
+from sfumato.report import table_report
 from sfumato.tabular import Anonymizer
 from sfumato.tabular.card import make_card
 from sfumato.tabular.microaggregation.loss import information_loss, standardize
@@ -182,7 +184,10 @@ def test_the_command_line_goes_from_folder_to_folder(
     people.write_csv(tmp_path / "in.csv")
     options = ["--quasi", "age,sex,zip", "--sensitive", "disease", "--other", "drop", "--k", "5", "--l", "2"]
     anonymized = ["anonymize", str(tmp_path / "in"), "-o", str(tmp_path / "out"), *options, "--engine", "spark"]
-    assert run(anonymized) == 0
+    report = ["--report", str(tmp_path / "steward.html")]
+    assert run([*anonymized, *report]) == 0
+    page = (tmp_path / "steward.html").read_text(encoding="utf-8")
+    assert "The exact way: " in page
     assert run(["anonymize", str(tmp_path / "in.csv"), "-o", str(tmp_path / "out.csv"), *options]) == 0
     released = pl.read_parquet(tmp_path / "out" / "*.parquet")
     assert rows_of(released) == rows_of(sf.read(tmp_path / "out.csv").frame.cast(released.schema))
@@ -192,10 +197,26 @@ def test_the_command_line_goes_from_folder_to_folder(
     here = capsys.readouterr().out
     assert run([*measured[:1], str(tmp_path / "out.csv"), *measured[2:]]) == 0
     assert here[:200] == capsys.readouterr().out[:200]
-    for wrong in (["--report", "r.html"], ["--algorithm", "safepub", "--epsilon", "1"]):
+    for wrong in (["--ledger", "l"], ["--algorithm", "safepub", "--epsilon", "1"]):
         assert run([*anonymized, *wrong]) == 2
     assert run(["anonymize", "in", "-o", "out", *options, "--master", "local[2]"]) == 2
     assert "add --engine spark" in capsys.readouterr().err
+
+
+def told(page: str, names: tuple[str, ...]) -> list[str]:
+    """Return what stands in the cells beside some names on a page."""
+    cells = re.sub(r"<small>.*?</small>", "", page)
+    return [" ".join(re.findall(rf">{name}</th><td>(.*?)</td>(?:<td>(.*?)</td>)?", cells)[0]) for name in names]
+
+
+@pytest.mark.parametrize("person", [False, True], ids=["rows", "persons"])
+def test_the_report_counts_classes_and_risks_as_on_one_machine(spark: SparkSession, person: bool) -> None:
+    frame, schema = random_table(6, 300).frame, random_schema(person=person)
+    release = anonymize(on_spark(spark, frame), sf.Mondrian(), schema, [sf.KAnonymity(5)])
+    there = spark_report(on_spark(spark, frame), schema, release)
+    alone = sf.Mondrian().anonymize(sf.Table(frame), schema, [sf.KAnonymity(5)])
+    names = ("Number of classes", "Median", "Largest", "Discernibility", "Prosecutor, worst case", "Marketer")
+    assert told(there, names) == told(table_report(sf.Table(frame), schema, alone), names)
 
 
 def test_a_table_is_measured_as_on_one_machine(spark: SparkSession) -> None:

@@ -65,8 +65,8 @@ def anonymize(
     asked = [] if algorithm.private and models == ModelOptions() else models.build(schema)
     chosen = algorithm.build_any()
     if engine.spark:
-        _refuse_single(algorithm, {"--report": report, "--ledger": ledger, "--explain": explain or None})
-        return _on_spark(algorithm.build(), (table, output, card), schema, asked, engine.master, json=json)
+        _refuse_single(algorithm, {"--ledger": ledger, "--explain": explain or None})
+        return _on_spark(algorithm.build(), (table, output, card, report), schema, asked, engine.master, json=json)
     _refuse_together(algorithm, report, ledger)
     with Staging() as staging, steps(4 if report or algorithm.private else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
@@ -116,7 +116,7 @@ def _refuse_single(algorithm: AlgorithmOptions, given: Mapping[str, object]) -> 
 
 def _on_spark(
     chosen: Anonymizer,
-    files: tuple[Path, Path, Path | None],
+    files: tuple[Path, Path, Path | None, Path | None],
     schema: Schema,
     models: Sequence[Model],
     master: str | None,
@@ -124,14 +124,15 @@ def _on_spark(
     json: bool,
 ) -> int:
     """Do the same on a Spark cluster, from folder to folder."""
-    from sfumato.engines.spark import anonymize, read_folder, spark_session
+    from sfumato.engines.spark import anonymize, read_folder, spark_report, spark_session
     from sfumato.engines.spark.folders import new_folder
 
-    source, output, card = files
+    source, output, card, report = files
     if STDOUT in {source, output}:
         raise ParameterError("Spark reads and writes folders; name one instead of -")
-    with Staging() as staging, steps(4) as step:
+    with Staging() as staging, steps(4 if report is None else 5) as step:
         card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
+        report_file = None if report is None else staging.place(report)
         with new_folder(output) as rows:
             step("starting Spark")
             session = spark_session(master)
@@ -143,7 +144,11 @@ def _on_spark(
             step("writing")
             final = release.write(rows, output.name)
             card_file.write_text(final.to_json(), encoding="utf-8")
-    say_what_left(final, output, None, json=json, steward=release.steward)
+            if report_file is not None:
+                step("reporting")
+                page = spark_report(frame, schema, replace(release, card=final), released=read_folder(session, rows))
+                report_file.write_text(page, encoding="utf-8")
+    say_what_left(final, output, report, json=json, steward=release.steward)
     return 0
 
 

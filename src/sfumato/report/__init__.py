@@ -3,6 +3,7 @@
 from sfumato.report.answers import answers_chapter
 from sfumato.report.answers_pictures import answer_picture
 from sfumato.report.audit import audit_chapter, audit_report
+from sfumato.report.cluster import cluster_report
 from sfumato.report.findings import findings_chapter
 from sfumato.report.local import local_chapter, local_report
 from sfumato.report.overview import Gist
@@ -19,6 +20,7 @@ __all__ = [
     "answers_chapter",
     "audit_chapter",
     "audit_report",
+    "cluster_report",
     "collect",
     "findings_chapter",
     "local_chapter",

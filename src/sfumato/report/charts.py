@@ -27,16 +27,16 @@ MOST_BARS = 10
 BAR_HEIGHT = 21
 
 
-def class_sizes(sizes: npt.NDArray[np.int64], least: int | None) -> Markup:
+def class_sizes(sizes: npt.NDArray[np.int64], classes: npt.NDArray[np.int64], least: int | None) -> Markup:
     """Return a bar chart of how many classes have each size, with a mark at the size that was asked for.
 
-    >>> "2 classes of 3 to 5 rows" in class_sizes(np.array([3, 5]), 3)
+    >>> "2 classes of 3 to 5 rows" in class_sizes(np.array([3, 5]), np.array([1, 1]), 3)
     True
     """
     low, high = int(sizes.min()), int(sizes.max())
     width = max(1, -(-(high - low + 1) // 30))
     edges = np.arange(low, high + width + 1, width) - 0.5
-    heights, _ = np.histogram(sizes, edges)
+    heights, _ = np.histogram(sizes, edges, weights=classes)
 
     def paint(axes: Axes) -> None:
         axes.bar(edges[:-1] + width / 2, heights, width * 0.82, color=BAR)
@@ -57,9 +57,7 @@ def class_sizes(sizes: npt.NDArray[np.int64], least: int | None) -> Markup:
             )
             axes.set_xlim(left=min(low, least) - 0.5 - width)
 
-    label = (
-        f"Bar chart: {count(len(sizes))} classes of {count(low)} to {count(high)} rows, median {np.median(sizes):g}."
-    )
+    label = f"Bar chart: {count(classes.sum())} classes of {count(low)} to {count(high)} rows."
     return drawn("class-sizes", 200, label, paint)
 
 

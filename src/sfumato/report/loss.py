@@ -6,14 +6,13 @@ al. 2007; the size of classes is judged as in LeFevre, DeWitt & Ramakrishnan 200
 
 from __future__ import annotations
 
-import numpy as np
-
 from sfumato.evaluate.centroids import variance_lost
 from sfumato.evaluate.utility import histogram
 from sfumato.kinds import Kind
 from sfumato.report import charts
 from sfumato.report.evidence import Evidence
 from sfumato.report.markup import Markup, element, figure, folded, grid, joined
+from sfumato.report.sizes import Sizes, sizes_shown
 from sfumato.report.words import count, percent
 from sfumato.roles import Role
 
@@ -25,7 +24,6 @@ FATES = {
 }
 LOSS = "0% is the value itself, 100% tells nothing more than the column’s whole range."
 CENTROIDS = "0% are the values themselves, 100% is one mean for all; words have no variance of their own."
-DISCERNIBILITY = "Sum of squared class sizes, and the whole table for each row withheld. Lower is finer."
 DISTANCE = "Distance between the histograms before and after: 0% alike, 100% apart."
 PICTURES = "A range or set counts for each of its values in equal shares. Sensitive columns come last."
 
@@ -48,21 +46,9 @@ def rows_and_columns(evidence: Evidence) -> Markup:
 
 def class_sizes(evidence: Evidence) -> Markup:
     """Return how large the classes are, as a chart and in numbers."""
-    sizes, utility = evidence.sizes, evidence.utility
     asked = evidence.card.guarantee.parameters.get("k")
     least = asked if isinstance(asked, int) and not evidence.counts_persons else None
-    rows = [
-        ["Number of classes", count(len(sizes))],
-        ["Smallest", count(sizes.min())],
-        ["Median", count(float(np.median(sizes)))],
-        ["Average", count(float(sizes.mean()))],
-        ["Largest", count(sizes.max())],
-        [joined(["Discernibility", element("small", DISCERNIBILITY)]), count(utility.discernibility)],
-    ]
-    lead = "A class is all rows with the same released quasi-identifiers: nobody can tell them apart by these."
-    picture = figure("Classes by size", charts.class_sizes(sizes, least))
-    numbers = grid("Classes, their sizes in rows", [], rows)
-    return joined([element("p", lead), element("div", picture, numbers, class_="pictured")])
+    return sizes_shown(Sizes.of(evidence.sizes), least, evidence.utility.discernibility)
 
 
 def loss_per_column(evidence: Evidence) -> Markup:

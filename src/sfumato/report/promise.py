@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.card import Card, MeasuredModel
-from sfumato.report.evidence import Evidence
 from sfumato.report.markup import Markup, bullets, element, folded, grid, joined
 from sfumato.report.words import promise, sentence
 
 
-def promised(evidence: Evidence) -> Markup:
+def promised(card: Card, quasi: Sequence[str]) -> Markup:
     """Return the promises of a table with the values asked for and found."""
-    card = evidence.card
     promises = [
         [
-            joined([promise(entry, card, evidence.quasi), element("small", _name(entry))]),
+            joined([promise(entry, card, quasi), element("small", _name(entry))]),
             f"{entry.asked:g}",
             f"{entry.measured:.4g}",
         ]
@@ -46,11 +44,6 @@ def guarantee(card: Card) -> Markup:
     return grid("The guarantee on the card", [], [row for row in rows if row[1]], words=True)
 
 
-def not_promised(evidence: Evidence) -> Markup:
-    """Return the assumptions that the steward has to check, and the card's warnings."""
-    return limits([evidence.card])
-
-
 def limits(cards: Sequence[Card]) -> Markup:
     """Return the assumptions and the warnings of cards, each once.
 
@@ -69,10 +62,10 @@ def limits(cards: Sequence[Card]) -> Markup:
     return joined([opening, element("div", *parts, class_="beside")]) if parts else Markup()
 
 
-def public_card(evidence: Evidence) -> Markup:
+def public_card(card: Card) -> Markup:
     """Return the card of a table; it is the one part of its chapter that may be published."""
     lead = "This part alone travels with the release; nothing on it was computed from rows that are not released."
-    return joined([element("p", lead), shown_card(evidence.card)])
+    return joined([element("p", lead), shown_card(card)])
 
 
 def shown_card(card: Card, name: str = "") -> Markup:

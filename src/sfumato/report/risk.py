@@ -7,6 +7,7 @@ sensitive column follows Machanavajjhala et al. 2007 and Li, Li & Venkatasubrama
 from __future__ import annotations
 
 from sfumato.evaluate.check import SensitiveMeasures
+from sfumato.evaluate.risk import Risk
 from sfumato.report.evidence import Evidence
 from sfumato.report.markup import Markup, element, grid, joined
 from sfumato.report.words import count, percent
@@ -33,7 +34,9 @@ PERSONS = (
 def risks_before_and_after(evidence: Evidence) -> Markup:
     """Return the attackers' chances, and what classes give away, in the original and in the release."""
     header = ["Risk", "Before", "After"]
-    tables = [grid("Being found again", header, _attackers(evidence))]
+    chances = (evidence.risk_before, evidence.risk_after)
+    uniques = (evidence.before.uniques, evidence.after.uniques)
+    tables = [grid("Being found again", header, attackers(*chances, uniques, persons=evidence.counts_persons))]
     for name in evidence.sensitive:
         rows = _disclosure(evidence.before.sensitive[name], evidence.after.sensitive[name])
         tables.append(grid(f"What a class gives away about {name}", header, rows))
@@ -41,18 +44,18 @@ def risks_before_and_after(evidence: Evidence) -> Markup:
     return joined([element("p", LEAD), note, element("div", *tables, class_="beside")])
 
 
-def _attackers(evidence: Evidence) -> list[list[str]]:
-    bound = "≤\N{NO-BREAK SPACE}" if evidence.counts_persons else ""
+def attackers(before: Risk, after: Risk, uniques: tuple[int, int], *, persons: bool) -> list[list[str]]:
+    """Return a line for each attacker's chances before and after, and one for unique rows.
+
+    Where persons are counted, the chances after are the most that are possible.
+    """
+    bound = "≤\N{NO-BREAK SPACE}" if persons else ""
     rows = [
-        [
-            _explained(*words),
-            percent(getattr(evidence.risk_before, name)),
-            bound + percent(getattr(evidence.risk_after, name)),
-        ]
+        [_explained(*words), percent(getattr(before, name)), bound + percent(getattr(after, name))]
         for name, words in ATTACKERS.items()
     ]
     unique = _explained("Unique rows", "Alone with their combination of quasi-identifiers.")
-    return [*rows, [unique, count(evidence.before.uniques), count(evidence.after.uniques)]]
+    return [*rows, [unique, *map(count, uniques)]]
 
 
 def _disclosure(before: SensitiveMeasures, after: SensitiveMeasures) -> list[list[str]]:

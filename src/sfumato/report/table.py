@@ -14,7 +14,7 @@ from sfumato.report.loss import before_and_after, class_sizes, loss_per_column, 
 from sfumato.report.markup import Markup, element, joined, tiles
 from sfumato.report.overview import Gist
 from sfumato.report.page import Chapter, Section, collect
-from sfumato.report.promise import not_promised, promised, public_card
+from sfumato.report.promise import limits, promised, public_card
 from sfumato.report.risk import risks_before_and_after
 from sfumato.report.verdicts import found
 from sfumato.report.words import count, percent, pledge, promise, units
@@ -24,13 +24,11 @@ from sfumato.table import Table
 TITLE = "Release of a table"
 RAW = "Counts, losses, histograms and risks are measured against the original rows."
 SECTIONS = {
-    "What is not promised": not_promised,
     "Rows and columns": rows_and_columns,
     "Class sizes": class_sizes,
     "Loss per column": loss_per_column,
     "Before and after": before_and_after,
     "Risks": risks_before_and_after,
-    "The public card": public_card,
 }
 
 
@@ -69,9 +67,11 @@ def table_chapter(
     evidence = Evidence.of(table, schema, release)
     tried = release.card.audits if findings is None else findings
     sections = [
-        Section("What is promised", promised(evidence)),
+        Section("What is promised", promised(release.card, evidence.quasi)),
         Section("What attacks found", found(tried)),
+        Section("What is not promised", limits([release.card])),
         *(Section(name, part(evidence)) for name, part in SECTIONS.items()),
+        Section("The public card", public_card(release.card)),
     ]
     classes = f" in {count(len(evidence.sizes))} classes" * (release.card.released.classes is not None)
     left = f"{count(release.table.rows)} rows{classes}"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.engines.spark.folders import read_folder, write_folder
     from sfumato.engines.spark.local import tally_files, tally_reports
     from sfumato.engines.spark.release import SparkRelease
+    from sfumato.engines.spark.reporting import spark_report
     from sfumato.engines.spark.rows import SparkRows
     from sfumato.engines.spark.session import spark_sentences, spark_session
     from sfumato.engines.spark.stream import SparkStream
@@ -33,6 +34,7 @@ _HOMES = {
     "check": "sfumato.engines.spark.checking",
     "read_folder": "sfumato.engines.spark.folders",
     "read_growing": "sfumato.engines.spark.stream_source",
+    "spark_report": "sfumato.engines.spark.reporting",
     "spark_sentences": "sfumato.engines.spark.session",
     "spark_session": "sfumato.engines.spark.session",
     "tally_files": "sfumato.engines.spark.local",
@@ -51,6 +53,7 @@ __all__ = [
     "check",
     "read_folder",
     "read_growing",
+    "spark_report",
     "spark_sentences",
     "spark_session",
     "tally_files",
