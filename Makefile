@@ -24,7 +24,7 @@ lint: $(READY)
 bench: $(READY)
 	PYTHON=$(PYTHON) $(BIN)/python benchmarks/run.py
 
-bench-scale: $(READY) # half an hour, Java 17, 20 GB in TMPDIR; writes benchmarks/scale.json and docs/scale.md
+bench-scale: $(READY) # three quarters of an hour, Java 17, 20 GB in TMPDIR; writes benchmarks/scale.json and docs/scale.md
 	$(BIN)/python benchmarks/scale.py $(SIZES)
 
 docs: $(READY)
