@@ -1,4 +1,4 @@
-"""What Spark counted of a job, from its event log: bytes read, shuffled, spilled and sent to every executor.
+"""What Spark counted of a job, from its event log: bytes shuffled, spilled and sent to every executor.
 
 Beside it, from Java's own log, the memory that was still in use after each time it was tidied up.
 """
@@ -16,12 +16,11 @@ BROADCAST, SIZE = "BroadcastExchange", "data size"
 
 def counted(folder: Path) -> dict[str, int]:
     """Return the bytes of all tasks in the event logs of a folder, and the bytes of the largest broadcast."""
-    found = {"shuffle_bytes": 0, "input_bytes": 0, "spilled_bytes": 0, "broadcast_bytes": 0}
+    found = {"shuffle_bytes": 0, "spilled_bytes": 0, "broadcast_bytes": 0}
     sizes: set[int] = set()
     for event in _events(folder):
         metrics = event.get("Task Metrics") or {}
         found["shuffle_bytes"] += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
-        found["input_bytes"] += metrics.get("Input Metrics", {}).get("Bytes Read", 0)
         found["spilled_bytes"] += metrics.get("Disk Bytes Spilled", 0)
         sizes.update(_broadcasts(event.get("sparkPlanInfo") or {}))
         for number, value in event.get("accumUpdates", []):

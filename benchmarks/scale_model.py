@@ -71,6 +71,7 @@ class Way:
     name: str
     seconds: Line
     core_seconds: float
+    scans: int
     input_bytes: float
     shuffle_bytes: float
     output_bytes: float
@@ -96,13 +97,13 @@ class Prediction:
 def ways(record: ScaleRecord) -> tuple[Way, Way]:
     """Return the fitted ways: equal rows counted before they are sorted, and every row sorted."""
     tables = record.all("table")
-    counted = _way("few distinct rows", record, tables, Line.through((run["rows"], _work(run)) for run in tables))
+    counted = _way("few distinct rows", 1, record, tables, Line.through((run["rows"], _work(run)) for run in tables))
     wide = record.all("wide")
     alone = Line(counted.seconds.fixed, max(0.0, _work(wide[-1]) - counted.seconds.fixed) / wide[-1]["rows"])
-    return counted, _way("many distinct rows", record, wide, alone)
+    return counted, _way("many distinct rows", 2, record, wide, alone)
 
 
-def _way(name: str, record: ScaleRecord, runs: Sequence[dict[str, Any]], seconds: Line) -> Way:
+def _way(name: str, scans: int, record: ScaleRecord, runs: Sequence[dict[str, Any]], seconds: Line) -> Way:
     largest = runs[-1]
     each = {
         kind: Line.through((run["rows"], run[kind]) for run in runs).each
@@ -112,6 +113,7 @@ def _way(name: str, record: ScaleRecord, runs: Sequence[dict[str, Any]], seconds
         name,
         seconds,
         seconds.each * record.cores,
+        scans,
         each["input_bytes"],
         each["shuffle_bytes"],
         each["output_bytes"],
@@ -130,7 +132,7 @@ def predict(way: Way, rows: float, cluster: Cluster) -> Prediction:
     return Prediction(
         rows,
         compute=way.core_seconds * rows / (cluster.executors * cluster.cores),
-        network=(way.input_bytes + way.shuffle_bytes) * rows / everywhere,
+        network=(way.scans * way.input_bytes + way.shuffle_bytes) * rows / everywhere,
         driver=way.seconds.fixed + way.output_bytes * rows / min(way.hash_rate, cluster.link),
         disk=way.shuffle_bytes * rows / cluster.executors,
     )
@@ -182,6 +184,21 @@ def single(record: ScaleRecord) -> Single:
     runs = record.all("single")
     seconds = Line.through((run["rows"], run["seconds"]) for run in runs)
     return Single(seconds, Line.through((run["rows"], run["python_mib"] * MIB) for run in runs))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What the query door costs: a ledger's hash of the rows, once for a process, and then a question."""
+
+    ledger: Line
+    question: Line
+
+
+def asking(record: ScaleRecord) -> Asking:
+    """Return the fitted seconds of a ledger and of a question over rows."""
+    runs = record.all("query")
+    lines = (Line.through((run["rows"], run[kind]) for run in runs) for kind in ("ledger_seconds", "question_seconds"))
+    return Asking(*lines)
 
 
 @dataclass(frozen=True)

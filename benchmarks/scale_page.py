@@ -15,6 +15,7 @@ from scale_model import (
     Cluster,
     Line,
     Way,
+    asking,
     distinct,
     most_distinct,
     most_rows,
@@ -120,8 +121,7 @@ def parts(record: ScaleRecord) -> str:
 def model(record: ScaleRecord) -> str:
     """Return the fitted costs as a table."""
     few, many = ways(record)
-    point, stream = distinct(record), streaming(record)
-    question = [run["seconds"] for run in record.all("query")]
+    point, stream, asked = distinct(record), streaming(record), asking(record)
     lines = [
         *_way_lines(few),
         *_way_lines(many),
@@ -134,7 +134,8 @@ def model(record: ScaleRecord) -> str:
             "stream",
             f"{1 / stream.core_seconds:,.0f} records a second on a core; {in_bytes(stream.state_bytes)} for a key",
         ),
-        ("question", f"{in_time(question[0])} and {in_time(question[-1])} at the two sizes"),
+        ("ledger, when made or opened", _seconds_words(asked.ledger, record.cores)),
+        ("question", _seconds_words(asked.question, record.cores)),
     ]
     return table_of(("cost", "fitted"), lines)
 
@@ -143,8 +144,13 @@ def _line_words(line: Line) -> str:
     return f"{in_bytes(line.fixed)} + {in_bytes(line.each)} for each distinct row"
 
 
+def _seconds_words(line: Line, cores: int) -> str:
+    return f"{in_time(line.fixed)} + {line.each * cores * 1e6:.3g} µs of a core for each row"
+
+
 def _way_lines(way: Way) -> list[tuple[str, str]]:
-    moved = f"{way.input_bytes:.3g} bytes read, {way.shuffle_bytes:.3g} shuffled, {way.output_bytes:.3g} written"
+    read = f"{way.input_bytes:.3g} bytes read {'twice' if way.scans == 2 else 'once'}"
+    moved = f"{read}, {way.shuffle_bytes:.3g} shuffled, {way.output_bytes:.3g} written"
     return [
         (f"table, {way.name}, fixed", in_time(way.seconds.fixed)),
         (f"table, {way.name}, a row", f"{way.core_seconds * 1e6:.3g} µs of a core, {moved}"),

@@ -13,20 +13,13 @@ from hypothesis import strategies as st
 from scale import jobs, plans
 from scale_events import counted, most_kept
 from scale_goals import goal_rows
-from scale_model import Cluster, Line, Way, distinct, most_rows, predict, single, streaming, ways
+from scale_model import Cluster, Line, Way, asking, distinct, most_rows, predict, single, streaming, ways
 from scale_page import BLOCK, BLOCKS, PAGE, filled, predictions
 from scale_record import FILE, ScaleRecord, as_text, from_text
 
 costs = st.floats(1e-3, 1e3)
 SMALL, LARGE = 1_000_000, 10_000_000
-TASK = {
-    "input_bytes": 0,
-    "shuffle_bytes": 0,
-    "spilled_bytes": 0,
-    "broadcast_bytes": 0,
-    "driver_mib": 1000,
-    "kept_mib": 500,
-}
+TASK = {"shuffle_bytes": 0, "spilled_bytes": 0, "broadcast_bytes": 0, "driver_mib": 1000, "kept_mib": 500}
 
 
 def release(job: str, rows: int, points: int, seconds: float) -> dict[str, Any]:
@@ -59,7 +52,12 @@ def made() -> ScaleRecord:
     ]
     each = [
         {"job": job, "rows": rows, "seconds": fixed + rows * cost, "python_mib": 100 + rows / 2**20 * 50, **TASK}
-        for job, fixed, cost in (("bare", 8, 1.5e-6), ("query", 3, 1e-7), ("single", 0.5, 5e-7))
+        for job, fixed, cost in (("bare", 8, 1.5e-6), ("single", 0.5, 5e-7))
+        for rows in (SMALL, LARGE)
+    ]
+    asked = {"job": "query", "seconds": 9.0, "python_mib": 100, **TASK}
+    each += [
+        asked | {"rows": rows, "ledger_seconds": 1 + rows * 3e-6, "question_seconds": 2 + rows * 1e-6}
         for rows in (SMALL, LARGE)
     ]
     streams = [
@@ -103,13 +101,15 @@ def test_the_model_finds_the_costs_that_the_runs_were_made_with() -> None:
     assert single(made()).most_rows(2**30) == pytest.approx((2**30 - 100 * 2**20) / 50)
     assert streaming(made()).core_seconds == pytest.approx(2e-5)
     assert streaming(made()).state_bytes == 1000
+    assert (asking(made()).ledger.fixed, asking(made()).question.fixed) == pytest.approx((1, 2))
+    assert (asking(made()).ledger.each, asking(made()).question.each) == pytest.approx((3e-6, 1e-6))
 
 
 def test_a_prediction_adds_up_what_cores_links_and_the_driver_do() -> None:
-    way = Way("", Line(10, 2e-6), 4e-6, input_bytes=3, shuffle_bytes=5, output_bytes=2, hash_rate=1e9)
+    way = Way("", Line(10, 2e-6), 4e-6, 2, input_bytes=3, shuffle_bytes=5, output_bytes=2, hash_rate=1e9)
     found = predict(way, 1e9, Cluster(executors=10, cores=4, link=5e8))
     assert found.compute == pytest.approx(4e3 / 40)
-    assert found.network == pytest.approx(8e9 / 5e9)
+    assert found.network == pytest.approx(11e9 / 5e9)  # read twice, shuffled once
     assert found.driver == pytest.approx(10 + 2e9 / 5e8)  # the link is slower than the hash
     assert found.total == pytest.approx(found.compute + found.network + found.driver)
     assert found.disk == pytest.approx(5e8)
@@ -117,7 +117,7 @@ def test_a_prediction_adds_up_what_cores_links_and_the_driver_do() -> None:
 
 @given(st.floats(0.1, 100))
 def test_the_list_of_who_shuffled_to_whom_fills_the_driver_at_the_limit(read: float) -> None:
-    way = Way("", Line(0, 0), 0, input_bytes=read, shuffle_bytes=0, output_bytes=0, hash_rate=1)
+    way = Way("", Line(0, 0), 0, 1, input_bytes=read, shuffle_bytes=0, output_bytes=0, hash_rate=1)
     rows = most_rows(way)
     assert (rows * read / 2**27) * (rows / 1e6) / 8 == pytest.approx(3 * 2**30)
 
@@ -152,8 +152,6 @@ def test_the_page_has_every_block_and_nothing_else_changes() -> None:
 
 
 def test_the_page_is_what_the_record_gives() -> None:
-    if not FILE.exists():
-        pytest.skip("the scale benchmark has no record yet: run `make bench-scale`")
     text = PAGE.read_text(encoding="utf-8")
     assert filled(text, from_text(FILE.read_text(encoding="utf-8"))) == text, "run `make bench-scale`"
 
@@ -169,7 +167,7 @@ def test_bytes_of_an_event_log_are_added_up(tmp_path: Path) -> None:
     (tmp_path / "events_1").write_text("\n".join(map(json.dumps, events)), encoding="utf-8")
     (tmp_path / ".events_1.crc").write_bytes(b"crc")
     found = counted(tmp_path)
-    assert found == {"shuffle_bytes": 12, "input_bytes": 20, "spilled_bytes": 8, "broadcast_bytes": 40}
+    assert found == {"shuffle_bytes": 12, "spilled_bytes": 8, "broadcast_bytes": 40}
 
 
 def test_what_java_keeps_is_read_from_its_log(tmp_path: Path) -> None:
