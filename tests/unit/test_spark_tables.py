@@ -199,6 +199,10 @@ def test_the_command_line_goes_from_folder_to_folder(
     assert here[:200] == capsys.readouterr().out[:200]
     for wrong in (["--ledger", "l"], ["--algorithm", "safepub", "--epsilon", "1"]):
         assert run([*anonymized, *wrong]) == 2
+    for twice in ("--report", "--card"):
+        again = ["anonymize", str(tmp_path / "in"), "-o", str(tmp_path / "new"), *options, "--engine", "spark"]
+        assert run([*again, twice, str(tmp_path / "new")]) == 2
+        assert "is named twice" in capsys.readouterr().err
     assert run(["anonymize", "in", "-o", "out", *options, "--master", "local[2]"]) == 2
     assert "add --engine spark" in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
-from sfumato.errors import ParameterError
+from sfumato.errors import InputError, ParameterError
 from sfumato.progress import listening
 from sfumato.staging import Staging
 
@@ -130,6 +130,8 @@ def _on_spark(
     source, output, card, report = files
     if STDOUT in {source, output}:
         raise ParameterError("Spark reads and writes folders; name one instead of -")
+    if output.resolve() in {file.resolve() for file in (card, report) if file is not None}:
+        raise InputError(f"output '{output}' is named twice; choose another name for one of the two")
     with Staging() as staging, steps(4 if report is None else 5) as step:
         card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
         report_file = None if report is None else staging.place(report)
