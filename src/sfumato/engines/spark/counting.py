@@ -43,12 +43,12 @@ class Counted:
         """Return rows that carry their count in a column."""
         return cls(frame.drop(ROWS), frame[ROWS].to_numpy().astype(np.int64))
 
-    def over(self, keys: Sequence[str]) -> Counted:
-        """The distinct rows over some of the columns."""
-        if set(keys) == set(self.frame.columns):
-            return self
-        counts = self.frame.with_columns(pl.Series(ROWS, self.weights)).group_by(keys).agg(pl.col(ROWS).sum())
-        return Counted(counts.drop(ROWS), counts[ROWS].to_numpy())
+    def merged(self) -> Counted:
+        """The same with rows that are equal here made one: they differed in columns that stayed on the cluster."""
+        counts = (
+            self.frame.with_columns(pl.Series(ROWS, self.weights)).group_by(self.frame.columns).agg(pl.col(ROWS).sum())
+        )
+        return Counted.of(counts)
 
     def table(self, names: Sequence[str]) -> Table:
         """The rows as a table with all columns of the original; those that were not counted are empty."""

@@ -92,7 +92,8 @@ def _searched(
     """Return the release of rows; `source` are the rows themselves, or counted over all that is released."""
     keys = keys_of(schema, models)
     if _comes_whole(source, most_points):
-        return _released(source, rows.columns, algorithm, schema, models, collect_counts(source).over(keys))
+        counted = collect_counts(source.select(*map(quoted, [*keys, ROWS]))).merged()
+        return _released(source, rows.columns, algorithm, schema, models, counted)
     counts = count_rows(source, keys).persist()
     try:
         with spark_sentences("the rows cannot be counted"):
