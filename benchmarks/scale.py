@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ JOB = Path(__file__).with_name("scale_job.py")
 KEPT = FILE.with_suffix(".kept.json")  # of a run that was stopped
 SIZES = (10_000_000, 100_000_000)
 CORES = 2
+COMPARED, TIMES, SHORT = ("bare", "table"), 3, 20_000_000  # jobs that run so often, up to so many rows
 ROOM = 0.6  # of the memory that the single machine may be expected to fill
 
 
@@ -58,15 +60,28 @@ def run(job: str, rows: int, folder: Path) -> dict[str, Any]:
 def jobs(folder: Path, plan: list[tuple[str, int]]) -> Iterator[dict[str, Any]]:
     """Yield what the jobs of a plan measured, in a folder that is empty afterwards; `generate…` measures nothing."""
     for job, rows in plan:
-        before = set(folder.iterdir())
-        found = run(job, rows, folder)
         if job.startswith("generate"):
+            run(job, rows, folder)
             continue
-        yield found
-        for left in set(folder.iterdir()) - before:
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-    for left in folder.iterdir():
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+        made = set(folder.iterdir())
+        found = []
+        for _ in range(TIMES if job in COMPARED and rows <= SHORT else 1):
+            found.append(run(job, rows, folder))
+            clear(set(folder.iterdir()) - made)
+        yield middle(found)
+    clear(set(folder.iterdir()))
+
+
+def clear(places: set[Path]) -> None:
+    """Remove files and folders."""
+    for place in places:
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+
+
+def middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one run out of several of the same job: the median of every number, and how many there were."""
+    numbers = {name for name, value in runs[0].items() if isinstance(value, int | float)}
+    return runs[0] | {name: statistics.median(run[name] for run in runs) for name in numbers} | {"runs": len(runs)}
 
 
 def plans(small: int, large: int) -> list[list[tuple[str, int]]]:

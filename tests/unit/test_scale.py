@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scale import jobs, plans
+from scale import jobs, middle, plans
 from scale_events import counted, most_kept
 from scale_goals import goal_rows
 from scale_model import Cluster, Line, Way, asking, distinct, most_rows, predict, single, streaming, ways
@@ -182,6 +182,14 @@ def test_what_java_keeps_is_read_from_its_log(tmp_path: Path) -> None:
     assert most_kept(tmp_path / "gc.log") == 340
 
 
+def test_of_several_runs_every_number_is_the_middle_one() -> None:
+    runs = [
+        {"job": "bare", "rows": 5, "seconds": seconds, "kept_mib": kept} for seconds, kept in ((3, 9), (1, 7), (2, 8))
+    ]
+    assert middle(runs) == {"job": "bare", "rows": 5, "seconds": 2, "kept_mib": 8, "runs": 3}
+    assert middle(runs[:1]) == {**runs[0], "runs": 1}
+
+
 def test_a_plan_leaves_its_folder_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, list[str]]] = []
 
@@ -194,7 +202,7 @@ def test_a_plan_leaves_its_folder_empty(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("scale.run", fake)
     found = list(jobs(tmp_path, [("generate", 5), ("bare", 5), ("table", 5)]))
     assert [run["job"] for run in found] == ["bare", "table"]
-    assert [left for job, left in seen if job == "table"] == [["generate-5", "generate.ledger"]]
+    assert [left for job, left in seen if job == "table"] == 3 * [["generate-5", "generate.ledger"]]
     assert not any(tmp_path.iterdir())
 
 
