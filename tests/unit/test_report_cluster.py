@@ -71,6 +71,7 @@ def test_persons_are_promised_the_most_that_the_smallest_class_allows() -> None:
         ({"distinct_rows": 4}, "The exact way", None),
         ({"distinct_rows": 9e6, "parts": 4, "certainty_lost": 0.125}, "into 4 parts", "12.5%"),
         ({"blocks": 7, "information_loss": 2.5}, "in 7 blocks", "2.5%"),
+        ({"blocks": 1, "information_loss": 2.5}, "in one block", "2.5%"),
     ],
 )
 def test_each_way_is_told_with_its_cost(steward: dict[str, float], words: str, cost: str | None) -> None:

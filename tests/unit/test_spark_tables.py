@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -205,6 +206,17 @@ def test_the_command_line_goes_from_folder_to_folder(
         assert "is named twice" in capsys.readouterr().err
     assert run(["anonymize", "in", "-o", "out", *options, "--master", "local[2]"]) == 2
     assert "add --engine spark" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_drawn_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("sfumato.engines.spark.spark_session", lambda _: pytest.fail("Spark was started"))
+    asked = ["anonymize", str(tmp_path), "-o", str(tmp_path / "out"), "--quasi", "age", "--k", "2", "--engine", "spark"]
+    assert run([*asked, "--report", str(tmp_path / "r.html")]) == 2
+    assert "reports need matplotlib" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def told(page: str, names: tuple[str, ...]) -> list[str]:

@@ -134,7 +134,7 @@ def _on_spark(
         raise InputError(f"output '{output}' is named twice; choose another name for one of the two")
     with Staging() as staging, steps(4 if report is None else 5) as step:
         card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
-        report_file = None if report is None else staging.place(report)
+        report_file = _report_place(staging, report)
         with new_folder(output) as rows:
             step("starting Spark")
             session = spark_session(master)
@@ -152,6 +152,16 @@ def _on_spark(
                 report_file.write_text(page, encoding="utf-8")
     say_what_left(final, output, report, json=json, steward=release.steward)
     return 0
+
+
+def _report_place(staging: Staging, report: Path | None) -> Path | None:
+    """Return a place for the report, if one is wanted; refused now rather than after hours of work."""
+    if report is None:
+        return None
+    from sfumato.report.svg import refuse_without_matplotlib
+
+    refuse_without_matplotlib()
+    return staging.place(report)
 
 
 def _released(

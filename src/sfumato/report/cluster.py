@@ -32,10 +32,10 @@ PARTS = (
     "worse than exact ones; more memory for the driver and a higher bound on distinct rows avoid them."
 )
 BLOCKS = (
-    "By blocks: groups were found in {blocks} blocks of near rows and polished there, then again in blocks cut askew "
-    "where there was more than one; one check covered all released rows. Groups at the border of a block may be worse "
-    "than those that one machine finds."
+    "By blocks: groups were found in {blocks} blocks of near rows and polished there, then again in blocks cut askew; "
+    "one check covered all released rows. Groups at the border of a block may be worse than those of one machine."
 )
+TOGETHER = "All rows fitted in one block: groups were found and polished together, with nothing lost to a split."
 COSTS = {
     "certainty_lost": "Detail lost on average (0% shows every value, 100% none)",
     "information_loss": "Variance lost",
@@ -108,7 +108,8 @@ def way_taken(steward: Mapping[str, float]) -> Markup:
     >>> "By parts" in way_taken({"distinct_rows": 9e6, "parts": 4, "certainty_lost": 0.1})
     True
     """
-    way = BLOCKS if "blocks" in steward else PARTS if "parts" in steward else EXACT
+    split = BLOCKS if steward.get("blocks", 0) > 1 else TOGETHER
+    way = split if "blocks" in steward else PARTS if "parts" in steward else EXACT
     words = way.format(**{name: count(value) for name, value in steward.items()})
     costs = [[words, _cost(name, steward[name])] for name, words in COSTS.items() if name in steward]
     return joined([element("p", words), grid("What was lost", [], costs) if costs else Markup()])

@@ -57,6 +57,17 @@ SETTINGS: dict[Any, Any] = {  # matplotlib types the keys one by one
 }
 
 
+def refuse_without_matplotlib() -> None:
+    """Refuse to draw where matplotlib is missing; before long work, so that it is not lost for want of a picture.
+
+    >>> refuse_without_matplotlib()
+    """
+    try:
+        import matplotlib  # noqa: F401, ICN001
+    except ImportError as error:
+        raise MissingExtraError("reports need matplotlib; pip install 'sfumato[report]'") from error
+
+
 def drawn(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> Markup:
     """Return what `paint` draws as inline SVG of `height` pixels; `label` says it in words.
 
@@ -68,11 +79,9 @@ def drawn(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> 
     >>> "var(--after)" in picture, "http" in picture
     (True, False)
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("reports need matplotlib; pip install 'sfumato[report]'") from error
+    refuse_without_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
     file = io.StringIO()
     with mpl.rc_context(), warnings.catch_warnings():
