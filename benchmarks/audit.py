@@ -6,7 +6,7 @@ from measure import Part, Row, best
 
 import sfumato as sf
 from sfumato.audit import composition, epsilon
-from sfumato.audit.mechanisms import named
+from sfumato.audit.epsilon.mechanisms import named
 from sfumato.random import SeededSource
 
 TRIALS = 1_000_000

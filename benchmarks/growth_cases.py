@@ -18,15 +18,15 @@ from stream_paper import SENSITIVITY, readings, tuples, twin
 from stream_private import BOUNDS
 
 import sfumato as sf
-from sfumato import hierarchy_builders as build
+from sfumato.hierarchy import builders as build
 from sfumato.local import OptimizedUnary
 from sfumato.stream import CASTLE, DOCA
-from sfumato.stream.adaptive import AdaptiveHistogram
+from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.tabular import Datafly, Incognito
-from sfumato.tabular.microaggregation.kanonymeans import kanonymeans as kanonymeans_groups
+from sfumato.tabular.microaggregation.algorithms.kanonymeans import kanonymeans as kanonymeans_groups
+from sfumato.tabular.microaggregation.algorithms.mdav import mdav as mdav_groups
+from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus as mdav_plus_groups
 from sfumato.tabular.microaggregation.loss import Labels, Records
-from sfumato.tabular.microaggregation.mdav import mdav as mdav_groups
-from sfumato.tabular.microaggregation.mdav_plus import mdav_plus as mdav_plus_groups
 
 Work = Callable[[], object]
 VALUES = 50

@@ -13,11 +13,11 @@ from measure import Part, Row, best, data_folder, within
 from peers import ask
 
 import sfumato as sf
-from sfumato import hierarchy_builders as build
+from sfumato.hierarchy import builders as build
 from sfumato.tabular import Datafly, Incognito
-from sfumato.tabular.datafly import datafly
-from sfumato.tabular.lattice import Lattice
-from sfumato.tabular.lattice_search import satisfying
+from sfumato.tabular.lattice.datafly import datafly
+from sfumato.tabular.lattice.lattice import Lattice
+from sfumato.tabular.lattice.search import satisfying
 from sfumato.tabular.problem import Problem
 
 QUASI = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from measure import Part, Row
 
-from sfumato.dp.amount import Budget, Cost
-from sfumato.dp.ledger import Ledger
+from sfumato.dp.ledger.amount import Budget, Cost
+from sfumato.dp.ledger.ledger import Ledger
 
 ENTRIES = 10_000
 EDGE = 500

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from measure import Part, Row, best, once, peak_kib
 
-from sfumato.tabular.microaggregation.journal_kernel import forget
+from sfumato.tabular.microaggregation.algorithms.mdav import mdav
+from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
+from sfumato.tabular.microaggregation.algorithms.univariate import univariate
 from sfumato.tabular.microaggregation.loss import Labels, Records, standardize
-from sfumato.tabular.microaggregation.mdav import mdav
-from sfumato.tabular.microaggregation.mdav_plus import mdav_plus
-from sfumato.tabular.microaggregation.polish import CHUNK, Layout, open_bench
-from sfumato.tabular.microaggregation.polish_kernel import settle
-from sfumato.tabular.microaggregation.univariate import univariate
+from sfumato.tabular.microaggregation.search.journal_kernel import forget
+from sfumato.tabular.microaggregation.search.polish import CHUNK, Layout, open_bench
+from sfumato.tabular.microaggregation.search.polish_kernel import settle
 
 K = 10
 HERE = Path(__file__).parent

@@ -111,7 +111,7 @@ def parts(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
 def _anonymized(spark: SparkSession, source: Path, target: Path, **options: Any) -> dict[str, Any]:
     """Return the measures of one release: what the steward is told, how much was written, and how long a hash takes."""
     from sfumato.engines.spark import anonymize, read_folder
-    from sfumato.engines.spark.release import _sha256
+    from sfumato.engines.spark.tables.release import _sha256
 
     start = time.perf_counter()
     release = anonymize(read_folder(spark, source), sf.Mondrian(), SCHEMA, [sf.KAnonymity(K)], **options)

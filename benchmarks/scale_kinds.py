@@ -41,9 +41,9 @@ def single_blocks(rows: int, folder: Path) -> dict[str, Any]:
     """Find the groups of all points together on the single machine, by the same steps: MDAV+, then polishing."""
     import polars as pl
 
+    from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
     from sfumato.tabular.microaggregation.loss import information_loss, standardize
-    from sfumato.tabular.microaggregation.mdav_plus import mdav_plus
-    from sfumato.tabular.microaggregation.polish import polish
+    from sfumato.tabular.microaggregation.search.polish import polish
 
     points = standardize(pl.read_parquet(folder / f"points-{rows}" / "*.parquet").to_numpy())
     labels = polish(points, K, mdav_plus(points, K))
@@ -66,12 +66,12 @@ def generate_records(rows: int, folder: Path) -> dict[str, Any]:
 
 def stream(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
     """Publish the feed by rank windows, a publisher for each key, in two micro-batches; weigh what the keys keep."""
-    from sfumato.engines.spark.stream import SparkStream
-    from sfumato.engines.spark.stream_keys import ByKey
-    from sfumato.engines.spark.stream_run import SparkRun
-    from sfumato.engines.spark.stream_source import ARRIVAL, read_growing
+    from sfumato.engines.spark.streams.keys import ByKey
+    from sfumato.engines.spark.streams.run import SparkRun
+    from sfumato.engines.spark.streams.source import ARRIVAL, read_growing
+    from sfumato.engines.spark.streams.stream import SparkStream
     from sfumato.stream import RankWindows
-    from sfumato.stream.bad import NumberScreen
+    from sfumato.stream.screens.base import NumberScreen
 
     bounds = (0, 200)
     publishers = SparkStream(RankWindows(bounds, window=WINDOW), NumberScreen({"wait": bounds}), ByKey("stop"), ARRIVAL)

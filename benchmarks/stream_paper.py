@@ -16,7 +16,7 @@ from measure import Part, Row, best, data_folder
 import sfumato as sf
 from sfumato.stream import CASTLE, DOCA, NaiveLaplace, Publisher
 
-TWINS = Path(__file__).parent.parent / "tests" / "unit"
+TWINS = Path(__file__).parent.parent / "tests" / "stream" / "publishers"
 READINGS = "backblaze_smart9_201609.parquet"
 SENSITIVITY = 1.5 * (63848 - 1)
 PLAIN_READINGS = 40_000

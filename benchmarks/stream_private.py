@@ -14,9 +14,9 @@ from measure import Part, Row, best, data_folder
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.random import SeededSource
 from sfumato.stream import Publisher
-from sfumato.stream.adaptive import AdaptiveHistogram
-from sfumato.stream.linked import LinkedResponse
-from sfumato.stream.rank import RankWindows
+from sfumato.stream.publishers.adaptive import AdaptiveHistogram
+from sfumato.stream.publishers.linked import LinkedResponse
+from sfumato.stream.publishers.rank import RankWindows
 
 Numbers = npt.NDArray[np.float64]
 BOUNDS = (0, 99618)

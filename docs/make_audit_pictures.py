@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 import sfumato as sf
-from sfumato.cells import Cell
 from sfumato.random import SeededSource
-from sfumato.report.audit_pictures import class_picture, ratio_picture
-from sfumato.report.markup import Markup
-from sfumato.report.svg import AFTER, BEFORE, BEFORE_FILL, SOFT, drawn, standalone
+from sfumato.report.charts.audit import class_picture, ratio_picture
+from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, SOFT, drawn, standalone
+from sfumato.report.page.markup import Markup
 from sfumato.schema import Schema
-from sfumato.tabular.private_mondrian import PrivateMondrian
+from sfumato.table.cells import Cell
+from sfumato.tabular.private.mondrian import PrivateMondrian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from pathlib import Path
 from cyclopts import App
 from rich.console import Console
 
-from sfumato.card import json_schema
 from sfumato.cli import app
+from sfumato.release.card import json_schema
 
 FOLDER = Path(__file__).parent
 

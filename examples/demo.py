@@ -25,7 +25,7 @@ from sfumato.report import (
     stream_chapter,
     table_chapter,
 )
-from sfumato.report.words import pledge
+from sfumato.report.page.words import pledge
 
 FOLDER = Path(__file__).parent
 HALF = 1500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato import samples
+from sfumato.table import samples
 
 FOLDER = Path(__file__).parent
 SCHEMA = """\

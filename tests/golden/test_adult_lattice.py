@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.tabular import Anonymizer, Incognito, Optimal
-from sfumato.tabular.lattice import Lattice, Levels, Tally
+from sfumato.tabular.lattice.lattice import Lattice, Levels, Tally
 
 QUASI = ["age", "workclass", "marital-status", "race", "sex"]
 

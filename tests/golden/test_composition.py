@@ -17,9 +17,9 @@ import sfumato as sf
 from sfumato.evaluate.calibration import PUBLISHED, Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.workload import Workload
 from sfumato.random import SeededSource, noise_from
-from sfumato.tabular.public_columns import public_columns
-from sfumato.tabular.safepub_delta import exact_delta, li_bound
-from sfumato.tabular.safepub_scheme import Schemes
+from sfumato.tabular.private.public_columns import public_columns
+from sfumato.tabular.private.safepub.delta import exact_delta, li_bound
+from sfumato.tabular.private.safepub.scheme import Schemes
 
 
 def numbers(role: sf.Role, **bounds: tuple[int, int]) -> dict[str, sf.Attribute]:

@@ -7,13 +7,12 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.coding import code
 from sfumato.evaluate import check
 from sfumato.hierarchy import Hierarchy
-from sfumato.kinds import Kind
 from sfumato.models import Groups, measures
 from sfumato.models.t_closeness import cuts
-from sfumato.roles import Role
+from sfumato.schema import Kind, Role
+from sfumato.table.coding import code
 
 SALARIES = ["3", "4", "5", "6", "11", "8", "7", "9", "10"]
 CLASSES = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from sfumato.attribute import Attribute
 from sfumato.audit import series
-from sfumato.axis import Axis
-from sfumato.finding import Finding
 from sfumato.hierarchy import Hierarchy
-from sfumato.kinds import Kind
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.release import Finding
+from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
+from sfumato.table.axis import Axis
 
 COLUMNS = ["idade", "sexo", "código-postal", "doença"]
 YOUNG = ("[20-25]", "M-F", "[4700-4800]")

@@ -9,10 +9,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato import hierarchy_builders as build
 from sfumato.hierarchy import Hierarchy
-from sfumato.hierarchy_file import hierarchy_from_mapping
-from sfumato.hierarchy_suggest import suggest
+from sfumato.hierarchy import builders as build
+from sfumato.hierarchy.file import hierarchy_from_mapping
+from sfumato.schema.suggest_hierarchy import suggest
 
 COLUMNS = st.one_of(
     st.lists(st.integers(-300, 300), min_size=1, max_size=30),

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.models.base import Model
 from sfumato.tabular import Datafly, Incognito, Optimal
-from sfumato.tabular.datafly import datafly
-from sfumato.tabular.lattice import Lattice, Levels
-from sfumato.tabular.lattice_search import cheapest, minimal, satisfying
+from sfumato.tabular.lattice.datafly import datafly
+from sfumato.tabular.lattice.lattice import Lattice, Levels
+from sfumato.tabular.lattice.search import cheapest, minimal, satisfying
+from sfumato.tabular.lattice.suppression import locally_recoded, most_rows, recoded, stands
 from sfumato.tabular.problem import Problem
-from sfumato.tabular.suppression import locally_recoded, most_rows, recoded, stands
 
 ILLNESSES = ("asthma", "flu", "gout")
 

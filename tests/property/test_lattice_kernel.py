@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.tabular.lattice import Lattice, Levels
+from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.problem import Problem
 
 ROWS = st.lists(st.tuples(st.integers(0, 40), st.sampled_from("abc"), st.sampled_from("xyz")), min_size=3, max_size=60)

@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sfumato.dp.amount import Accountant, Budget, Cost, amount
-from sfumato.dp.ledger import Entry, Ledger
+from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
+from sfumato.dp.ledger.ledger import Entry, Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
 
 NAMES = ["ana", "bea", "eve"]
@@ -74,7 +74,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def _coin(self, share: Decimal) -> Fraction:
         if self.accountant is Accountant.PURE:
             return Fraction(share)
-        from sfumato.dp.zcdp import rho_of
+        from sfumato.dp.ledger.zcdp import rho_of
 
         return Fraction(rho_of(share, Decimal("1e-5")))
 

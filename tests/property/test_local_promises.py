@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.local.chances import SCALE, exp_below
-from sfumato.local.choosing import rank
+from sfumato.local.probabilities import SCALE, exp_below
+from sfumato.local.protocol_choice import rank
 
 EPSILON = st.floats(1e-6, 40)
 SIZE = st.integers(2, 400)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.models import CrowdBlending
-from sfumato.tabular.private_mondrian_tree import cut_score
-from sfumato.tabular.public_columns import public_columns
-from sfumato.tabular.safepub_delta import divergence, exact_delta, li_bound
-from sfumato.tabular.safepub_scheme import GRAINS, SLOPE, Schemes
+from sfumato.tabular.private.mondrian.tree import cut_score
+from sfumato.tabular.private.public_columns import public_columns
+from sfumato.tabular.private.safepub.delta import divergence, exact_delta, li_bound
+from sfumato.tabular.private.safepub.scheme import GRAINS, SLOPE, Schemes
 
 
 @given(st.lists(st.integers(0, 29), max_size=40), st.integers(0, 29), st.integers(1, 29))

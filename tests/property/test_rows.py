@@ -20,9 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.attribute import Attribute
-from sfumato.dp.predicate import parse_predicate
-from sfumato.dp.request import (
+from sfumato.dp.questions.predicate import parse_predicate
+from sfumato.dp.questions.request import (
     Binned,
     Count,
     Declared,
@@ -41,11 +40,9 @@ from sfumato.dp.rows import open_rows
 from sfumato.dp.rows.compile import Source, Statement
 from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import Stored
-from sfumato.dp.rows.spark import SPARK
 from sfumato.dp.unit import ProtectPersons, ProtectRows, Unit
-from sfumato.kinds import Kind
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.engines.spark.queries.dialect import SPARK
+from sfumato.schema import Attribute, Kind, Role, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,7 +147,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    from sfumato.engines.spark.rows import SparkRows
+    from sfumato.engines.spark.queries.rows import SparkRows
 
     folder = tmp_path_factory.mktemp("rows")
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.audit import series
-from sfumato.axis import Axis
-from sfumato.finding import Finding
+from sfumato.release import Finding
 from sfumato.schema import Schema
 from sfumato.series.grid import LARGEST
 from sfumato.table import Table
+from sfumato.table.axis import Axis
 
 SIDE = 4
 VALUES = "abcd"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.local.rappor_kernel import descend
+from sfumato.local.protocols.rappor.kernel import descend
 
 
 @given(st.integers(1, 8), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 2.0]))

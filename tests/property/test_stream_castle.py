@@ -11,16 +11,13 @@ from castle_twin import Group, Twin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attribute import Attribute
 from sfumato.checks.publishers import joined, run
 from sfumato.hierarchy import Hierarchy
-from sfumato.kinds import Kind
 from sfumato.random import SeededSource
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.base import Integers, Numbers, Published
-from sfumato.stream.castle import CASTLE
-from sfumato.stream.castle_state import Outgoing
+from sfumato.stream.publishers.castle import CASTLE
+from sfumato.stream.publishers.castle.state import Outgoing
 
 JOBS = Hierarchy.from_rows(
     [

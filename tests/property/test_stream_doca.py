@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sfumato.checks.publishers import joined, run
 from sfumato.random import SeededSource
 from sfumato.random.discrete_kernel import fill_laplace_scales
-from sfumato.stream.doca import DOCA
+from sfumato.stream.publishers.doca import DOCA
 
 WHOLE = st.lists(st.integers(0, 30).map(float), max_size=120)
 REAL = st.lists(st.floats(-1e6, 1e6), max_size=120)

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.stream import inlet
-from sfumato.stream.batch import Columns, number
-from sfumato.stream.feed import Feed
+from sfumato.stream.connectors.file import inlet
+from sfumato.stream.connectors.file.feed import Feed
+from sfumato.stream.runtime.batch import Columns, number
 
 CELLS = st.one_of(
     st.integers(-(10**18), 10**18).map(str),

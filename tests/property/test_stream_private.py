@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from sfumato.checks.publishers import joined, run, same
 from sfumato.random import SeededSource
-from sfumato.stream.adaptive import AdaptiveHistogram
 from sfumato.stream.base import Publisher
-from sfumato.stream.linked import LinkedResponse
-from sfumato.stream.rank import RankWindows
+from sfumato.stream.publishers.adaptive import AdaptiveHistogram
+from sfumato.stream.publishers.linked import LinkedResponse
+from sfumato.stream.publishers.rank import RankWindows
 
 VALUES = st.lists(st.integers(-5, 105).map(float) | st.just(float("nan")), max_size=150)
 CUTS = st.lists(st.integers(0, 150), max_size=10)

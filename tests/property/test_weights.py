@@ -18,7 +18,7 @@ from sfumato.checks.anonymizers import MODEL_SETS
 from sfumato.checks.tables import random_schema, random_table
 from sfumato.errors import UnsatisfiableError
 from sfumato.evaluate import Measures, check
-from sfumato.kinds import detect
+from sfumato.schema.kinds import detect
 from sfumato.tabular import Anonymizer
 from sfumato.tabular.base import released_names
 from sfumato.tabular.problem import Problem

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import sfumato as sf
-from sfumato.dp.amount import Accountant
+from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.session import Session
 from sfumato.random import SeededSource
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from sfumato.audit import Finding, epsilon, worst_pair
-from sfumato.audit.events import Integers
-from sfumato.audit.mechanisms import named
+from sfumato.audit.epsilon.events import Integers
+from sfumato.audit.epsilon.mechanisms import named
 from sfumato.dp.mechanisms import ExponentialMechanism
 from sfumato.random import SecureSource, SeededSource, Source, discrete_laplace, noise_from
 

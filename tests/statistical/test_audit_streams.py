@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from sfumato.audit import stream
-from sfumato.audit.inequality import Distribution
-from sfumato.audit.publishers import publisher
 from sfumato.audit.stream import Hearing, guesses
+from sfumato.audit.stream.inequality import Distribution
+from sfumato.audit.stream.publishers import publisher
 from sfumato.random import SeededSource, Source
 from sfumato.stream import DOCA, LinkedResponse
 

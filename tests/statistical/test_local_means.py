@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.local.mean_base import MeanProtocol
-from sfumato.local.means import PROTOCOLS
+from sfumato.local.means.base import MeanProtocol
+from sfumato.local.means.protocols import PROTOCOLS
 from sfumato.random import SeededSource
 
 USERS = 200_000

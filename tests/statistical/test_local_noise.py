@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import local
 from sfumato.local.base import LocalProtocol
-from sfumato.local.estimate import unbiased
+from sfumato.local.collector.estimate import unbiased
 from sfumato.random import SeededSource
 
 DOMAIN = tuple(range(6))

@@ -10,7 +10,7 @@ from scipy import stats
 
 import sfumato as sf
 from sfumato.random import SecureSource, SeededSource
-from sfumato.tabular.safepub_sample import sampled
+from sfumato.tabular.private.safepub.sample import sampled
 
 UNLIKELY = 1e-6
 

@@ -7,15 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.engines.spark import stream_run
 from sfumato.engines.spark.session import spark_session
-from sfumato.engines.spark.stream import SparkStream
-from sfumato.engines.spark.stream_keys import ByKey
-from sfumato.engines.spark.stream_run import SparkRun
-from sfumato.engines.spark.stream_sink import BatchFolders
-from sfumato.engines.spark.stream_source import ARRIVAL, read_growing
+from sfumato.engines.spark.streams import run as stream_run
+from sfumato.engines.spark.streams.keys import ByKey
+from sfumato.engines.spark.streams.run import SparkRun
+from sfumato.engines.spark.streams.sink import BatchFolders
+from sfumato.engines.spark.streams.source import ARRIVAL, read_growing
+from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.stream import AdaptiveHistogram
-from sfumato.stream.bad import NumberScreen
+from sfumato.stream.screens.base import NumberScreen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

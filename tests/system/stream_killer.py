@@ -19,15 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.stream import NaiveLaplace, Publisher, inlet
-from sfumato.stream.bad import NumberScreen
-from sfumato.stream.batch import Columns
-from sfumato.stream.doca import DOCA
-from sfumato.stream.feed_csv import CsvParser
-from sfumato.stream.job import Job
-from sfumato.stream.linked import LinkedResponse
-from sfumato.stream.rank import RankWindows
-from sfumato.stream.runner import Hooks, Pace
+from sfumato.stream import NaiveLaplace, Publisher
+from sfumato.stream.connectors.file import inlet
+from sfumato.stream.connectors.file.csv_lines import CsvParser
+from sfumato.stream.publishers.doca import DOCA
+from sfumato.stream.publishers.linked import LinkedResponse
+from sfumato.stream.publishers.rank import RankWindows
+from sfumato.stream.runtime.batch import Columns
+from sfumato.stream.runtime.job import Job
+from sfumato.stream.runtime.runner import Hooks, Pace
+from sfumato.stream.screens.base import NumberScreen
 
 BOUNDS = (0.0, 1000.0)
 RECORDS = 100_000
@@ -141,7 +142,7 @@ def main() -> None:
     (folder / "in.csv").write_text("hours\n" + "".join(f"{value}\n" for value in values))
     CsvParser(b"hours\n", Columns(("hours",)), "in.csv")(b"5\n")  # compiled code is loaded before the first fork
     made(name).push_many(np.zeros(1000))
-    import_module("sfumato.tabular.history")
+    import_module("sfumato.tabular.republication.history")
     moment = random.Random(seed)  # noqa: S311  # when to kill is no secret
     kills = (kill_files if way == "file" else kill_pipes)(folder, name, moment)
     sys.stdout.write(json.dumps({"kills": kills}))

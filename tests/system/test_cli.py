@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from sfumato import samples
-from sfumato.card import json_schema
 from sfumato.cli.main import run
+from sfumato.release.card import json_schema
+from sfumato.table import samples
 
 ROLES = ["--quasi", "age,sex,zip", "--sensitive", "disease", "--identifier", "name", "--other", "drop"]
 CHECK = ["--quasi", "age,sex,zip", "--sensitive", "disease"]
@@ -140,7 +140,7 @@ def test_interrupted_between_data_and_card(folder: Path, monkeypatch: pytest.Mon
         frame.head(3).write_csv(path)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.release.write", half)
+    monkeypatch.setattr("sfumato.release.release.write", half)
     assert run(["anonymize", "in.csv", "-o", "out.csv", *ROLES, "--k", "10"]) == 130
     assert names(folder) == ["in.csv"]
 

@@ -17,7 +17,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.report import audit_report
-from sfumato.report.audit import read_findings
+from sfumato.report.chapters.audit import read_findings
 
 ROOT = Path(__file__).parents[2]
 PATIENTS = ROOT / "examples" / "patients.csv"

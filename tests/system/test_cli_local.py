@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.card import Card, json_schema
 from sfumato.cli.main import run
+from sfumato.release.card import Card, json_schema
 
 STATIONS = ("Grove St", "Hamilton Park", "Newport", "Paulus Hook")
 COUNTS = (400, 300, 200, 100)

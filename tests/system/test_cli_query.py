@@ -10,9 +10,9 @@ import jsonschema
 import polars as pl
 import pytest
 
-from sfumato import samples
-from sfumato.card import json_schema
 from sfumato.cli.main import run
+from sfumato.release.card import json_schema
+from sfumato.table import samples
 
 SCHEMA = """
 [columns.name]

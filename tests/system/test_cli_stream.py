@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.card import Card
 from sfumato.cli.main import run
+from sfumato.release import Card
 
 BOUNDS = ["--bounds", "0", "100"]
 DOCA = ["--publisher", "doca", "--delay", "20", *BOUNDS]
@@ -428,8 +428,8 @@ def test_times_and_persons_that_contradict_themselves(
 def test_a_ledger_is_charged_once_for_a_stream_and_refuses_what_it_cannot_afford(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ledgers = pytest.importorskip("sfumato.dp.ledger")
-    amounts = pytest.importorskip("sfumato.dp.amount")
+    ledgers = pytest.importorskip("sfumato.dp.ledger.ledger")
+    amounts = pytest.importorskip("sfumato.dp.ledger.amount")
     ledger = ledgers.Ledger.create(folder / "l", amounts.Budget(epsilon=2), {"data": "in.csv"})
     arguments = ["in.csv", "--column", "hours", *RANK, "--epsilon", "0.75", "--ledger", "l"]
     kept = ["-o", "out.csv", "--checkpoint", "kept"]

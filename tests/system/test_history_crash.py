@@ -16,7 +16,7 @@ import pytest
 import sfumato as sf
 from sfumato.errors import InputError
 from sfumato.tabular import republish
-from sfumato.tabular.history import History
+from sfumato.tabular.republication.history import History
 
 SCHEMA = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
 MODELS = [sf.KAnonymity(2), sf.LDiversity(2, "ill")]
@@ -26,7 +26,7 @@ import sys
 from pathlib import Path
 import polars as pl
 import sfumato as sf
-from sfumato.tabular.history import History
+from sfumato.tabular.republication.history import History
 people = sf.Table(pl.DataFrame({"age": [20, 21, 60, 61] * 500, "ill": ["a", "b", "a", "b"] * 500}))
 schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
 release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(2)])

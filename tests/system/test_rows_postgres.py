@@ -13,16 +13,25 @@ import polars as pl
 import psycopg
 import pytest
 
-from sfumato.attribute import Attribute
-from sfumato.dp.predicate import parse_predicate
-from sfumato.dp.request import Binned, Count, Declared, Grid, Key, Ladder, Persons, Present, Request, Total, Unknown
+from sfumato.dp.questions.predicate import parse_predicate
+from sfumato.dp.questions.request import (
+    Binned,
+    Count,
+    Declared,
+    Grid,
+    Key,
+    Ladder,
+    Persons,
+    Present,
+    Request,
+    Total,
+    Unknown,
+)
 from sfumato.dp.rows import open_rows, table_name
 from sfumato.dp.rows.collect import UNREADABLE
 from sfumato.dp.unit import ProtectPersons, ProtectRows
 from sfumato.errors import InputError, MissingExtraError
-from sfumato.kinds import Kind
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Role, Schema
 
 TABLE = 'rides of "%s".x'
 SCHEMA = Schema(

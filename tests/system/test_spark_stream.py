@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.card import Card
 from sfumato.cli.main import run
+from sfumato.release import Card
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +56,7 @@ def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     from sfumato.engines.spark.keyed import FILE, read_key
     from sfumato.random import KeyedSource
     from sfumato.stream import RankWindows
-    from sfumato.stream.checkpoint import Store
+    from sfumato.stream.runtime.checkpoint import Store
 
     del session
     command = ["stream", "in", "-o", "out", "--column", "wait", "--key", "stop", "--checkpoint", "kept", *RANK]
@@ -95,14 +95,14 @@ def test_persons_stay_in_one_bucket_and_a_followed_folder_goes_on(
     session: SparkSession, folder: Path, records: pl.DataFrame
 ) -> None:
     """Stop a followed stream, let the folder grow, and follow it again: what was held leaves with what came."""
-    from sfumato.engines.spark.stream import SparkStream
-    from sfumato.engines.spark.stream_keys import ByPerson
-    from sfumato.engines.spark.stream_run import SparkRun
-    from sfumato.engines.spark.stream_source import ARRIVAL, read_growing
+    from sfumato.engines.spark.streams.keys import ByPerson
+    from sfumato.engines.spark.streams.run import SparkRun
+    from sfumato.engines.spark.streams.source import ARRIVAL, read_growing
+    from sfumato.engines.spark.streams.stream import SparkStream
     from sfumato.stream import CappedPersons, LinkedResponse
-    from sfumato.stream.bad import NumberScreen
-    from sfumato.stream.runner import Hooks
-    from sfumato.stream.times import MarkedScreen
+    from sfumato.stream.runtime.runner import Hooks
+    from sfumato.stream.screens.base import NumberScreen
+    from sfumato.stream.screens.times import MarkedScreen
 
     publisher = CappedPersons(LinkedResponse((0, 100), window=50), limit=3)
     screen = MarkedScreen(NumberScreen({"wait": (0.0, 100.0)}), person="rider", timed=False)
@@ -130,7 +130,7 @@ def test_persons_stay_in_one_bucket_and_a_followed_folder_goes_on(
 
 
 def test_files_that_change_behind_a_batch_are_noticed(session: SparkSession, tmp_path: Path) -> None:
-    from sfumato.engines.spark.stream_sink import BatchFolders
+    from sfumato.engines.spark.streams.sink import BatchFolders
     from sfumato.errors import InputError
 
     sink = BatchFolders(tmp_path)

@@ -94,9 +94,9 @@ def undisturbed(session: SparkSession, folder: Path, place: Path) -> pl.DataFram
     from spark_streamer import stream
 
     from sfumato.engines.spark.keyed import FILE
-    from sfumato.engines.spark.stream_run import SparkRun
-    from sfumato.engines.spark.stream_source import read_growing
-    from sfumato.stream.checkpoint import Store
+    from sfumato.engines.spark.streams.run import SparkRun
+    from sfumato.engines.spark.streams.source import read_growing
+    from sfumato.stream.runtime.checkpoint import Store
 
     place.mkdir()
     (place / "kept").mkdir()

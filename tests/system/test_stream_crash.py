@@ -14,11 +14,11 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.stream import NaiveLaplace, Publisher
-from sfumato.stream.bad import NumberScreen, OnBad
-from sfumato.stream.doca import DOCA
-from sfumato.stream.job import Job
-from sfumato.stream.rank import RankWindows
-from sfumato.stream.runner import Hooks, Pace
+from sfumato.stream.publishers.doca import DOCA
+from sfumato.stream.publishers.rank import RankWindows
+from sfumato.stream.runtime.job import Job
+from sfumato.stream.runtime.runner import Hooks, Pace
+from sfumato.stream.screens.base import NumberScreen, OnBad
 
 RECORDS = 23
 PUBLISHERS: dict[str, Callable[[], Publisher]] = {
@@ -54,7 +54,7 @@ class Disk:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.stream.inlet.PIECE", 16)
+    monkeypatch.setattr("sfumato.stream.connectors.file.inlet.PIECE", 16)
 
 
 def job(folder: Path, name: str, source: str = "in.csv", target: str = "out.csv") -> Job:

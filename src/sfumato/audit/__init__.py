@@ -2,13 +2,13 @@
 
 from sfumato.audit.composition import composition
 from sfumato.audit.epsilon import epsilon, repeat
+from sfumato.audit.epsilon.pairs import number_pairs, vector_pairs, worst_pair
 from sfumato.audit.linkage import linkage
 from sfumato.audit.local import local
-from sfumato.audit.pairs import number_pairs, vector_pairs, worst_pair
 from sfumato.audit.release import release
-from sfumato.audit.republication import series
+from sfumato.audit.series import series
 from sfumato.audit.stream import stream
-from sfumato.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 __all__ = [
     "NOT_REFUTED",

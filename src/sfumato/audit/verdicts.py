@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 
 def compared(

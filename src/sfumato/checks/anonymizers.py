@@ -16,8 +16,7 @@ from sfumato.evaluate.check import check
 from sfumato.models import AlphaK, KAnonymity, LDiversity, Model, TCloseness
 from sfumato.random import SeededSource, Source
 from sfumato.release import Release
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.tabular import Anonymizer
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import NamedTuple, TypeVar
 
+from sfumato.core.parameters import Validated
 from sfumato.errors import ParameterError
-from sfumato.parameters import Validated
 
 Instance = TypeVar("Instance", bound=Validated)
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.checks.tables import random_schema, random_table
-from sfumato.coding import Column, code, observed
 from sfumato.models import Groups, Model
 from sfumato.models.criteria import SLACK, flatten
+from sfumato.table.coding import Column, code, observed
 
 
 def model_checks(model: Model) -> Iterator[Check]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.checks.base import expect
 from sfumato.local.base import LocalProtocol
-from sfumato.local.chances import exp_below
+from sfumato.local.probabilities import exp_below
 from sfumato.random import SeededSource
 
 BINS = 20

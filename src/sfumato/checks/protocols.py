@@ -18,10 +18,10 @@ from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.checks.protocol_laws import CRITICAL, follows_law, keeps_epsilon, supports_as_stated
 from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
-from sfumato.local.header import from_header, to_header
-from sfumato.local.report import MALFORMED, OTHER_DOMAIN, OTHER_PROTOCOL, TRUNCATED, Report, Reports
-from sfumato.local.tally import Tally
-from sfumato.local.wire import aggregate_stream, write_stream
+from sfumato.local.collector.tally import Tally
+from sfumato.local.reports.header import from_header, to_header
+from sfumato.local.reports.report import MALFORMED, OTHER_DOMAIN, OTHER_PROTOCOL, TRUNCATED, Report, Reports
+from sfumato.local.reports.wire import aggregate_stream, write_stream
 from sfumato.random import SeededSource
 
 ON_DEVICE = 3000

@@ -7,11 +7,8 @@ import datetime as dt
 import numpy as np
 import polars as pl
 
-from sfumato.attribute import Attribute
 from sfumato.hierarchy import Hierarchy
-from sfumato.kinds import Kind
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
 
 JOBS = Hierarchy.from_rows(

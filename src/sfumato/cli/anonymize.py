@@ -14,9 +14,9 @@ from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
+from sfumato.core.files import Staging
+from sfumato.core.progress import listening
 from sfumato.errors import InputError, ParameterError
-from sfumato.progress import listening
-from sfumato.staging import Staging
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,7 +71,7 @@ def anonymize(
     with Staging() as staging, steps(4 if report or algorithm.private else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
-        from sfumato.io import read
+        from sfumato.table import read
 
         original = read(table)
         step("anonymizing")
@@ -158,7 +158,7 @@ def _report_place(staging: Staging, report: Path | None) -> Path | None:
     """Return a place for the report, if one is wanted; refused now rather than after hours of work."""
     if report is None:
         return None
-    from sfumato.report.svg import refuse_without_matplotlib
+    from sfumato.report.charts.svg import refuse_without_matplotlib
 
     refuse_without_matplotlib()
     return staging.place(report)
@@ -183,7 +183,7 @@ def _audited(release: Release) -> Release:
     """Return the release with what attacks on its promise found, run on made-up rows from the card alone."""
     import msgspec
 
-    from sfumato.audit.release_tables_private import private_findings
+    from sfumato.audit.release.private_tables import private_findings
 
     findings = private_findings(release.card, CARD_TRIALS, None)
     return replace(release, card=msgspec.structs.replace(release.card, audits=findings))

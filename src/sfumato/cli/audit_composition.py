@@ -8,7 +8,7 @@ from sfumato.cli.algorithms import AlgorithmOptions
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions, Whole
 from sfumato.cli.progress import steps
-from sfumato.staging import Staging
+from sfumato.core.files import Staging
 
 Audited = Literal[
     "mondrian", "datafly", "incognito", "optimal", "anatomy", "mdav", "mdav-plus", "mdav-star", "vmdav", "univariate"
@@ -47,8 +47,8 @@ def composition(
         json: Print the finding as JSON.
     """
     from sfumato.audit import composition as attack
-    from sfumato.io import read
-    from sfumato.progress import listening
+    from sfumato.core.progress import listening
+    from sfumato.table import read
 
     schema = roles.build()
     asked, chosen = models.build(schema), AlgorithmOptions(algorithm=algorithm).build()

@@ -12,13 +12,13 @@ from cyclopts import Parameter
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import Steps, steps
+from sfumato.core.files import Staging
 from sfumato.errors import InputError, ParameterError
-from sfumato.staging import Staging
 
 if TYPE_CHECKING:
-    from sfumato.audit.mechanisms import Subject
-    from sfumato.finding import Finding
+    from sfumato.audit.epsilon.mechanisms import Subject
     from sfumato.random import Source
+    from sfumato.release import Finding
 
 SEARCH_TRIALS = 5000  # runs on each input of each pair of neighbours that is tried
 
@@ -57,7 +57,7 @@ def epsilon(
     output: EvidenceFile = None,
     json: Flag = False,
 ) -> int:
-    """Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit 1 if the claim is refuted.
+    """Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit code 1 if refuted.
 
     By name: laplace, gaussian, exponential, noisy-max, randomized-response, discrete-laplace, and the broken
     half-laplace, same-seed, float-laplace, wrong-sensitivity, exponential-without-two. A function of yours is given as
@@ -99,7 +99,7 @@ def epsilon(
 def _tested(asked: Asked, step: Steps) -> Finding:
     from sfumato.audit import epsilon as audit
     from sfumato.audit import worst_pair
-    from sfumato.progress import listening
+    from sfumato.core.progress import listening
 
     source = _source(asked.seed)
     step("searching neighbours")
@@ -129,7 +129,7 @@ def _tested_again(evidence: Path, seed: int | None, step: Steps) -> Finding:
     import msgspec
 
     from sfumato.audit import repeat
-    from sfumato.finding import Finding
+    from sfumato.release import Finding
 
     try:
         found = msgspec.convert(json_text.loads(evidence.read_bytes())["findings"][0], Finding)
@@ -142,8 +142,8 @@ def _tested_again(evidence: Path, seed: int | None, step: Steps) -> Finding:
 
 
 def _subject(mechanism: str, claim: float, size: int | None) -> Subject:
-    from sfumato.audit.mechanisms import Subject, load, named
-    from sfumato.audit.pairs import number_pairs, vector_pairs
+    from sfumato.audit.epsilon.mechanisms import Subject, load, named
+    from sfumato.audit.epsilon.pairs import number_pairs, vector_pairs
 
     if ":" not in mechanism:
         return named(mechanism, claim)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Columns, Flag, RoleOptions, Whole, names
 from sfumato.cli.progress import steps
-from sfumato.staging import Staging
+from sfumato.core.files import Staging
 
 
 def linkage(
@@ -46,7 +46,7 @@ def linkage(
         json: Print the findings as JSON.
     """
     from sfumato.audit import linkage as attack
-    from sfumato.io import read
+    from sfumato.table import read
 
     columns, wanted = names(on), names(sensitive)
     known = RoleOptions(quasi=on, sensitive=sensitive, schema=schema, hierarchy=hierarchy).build()

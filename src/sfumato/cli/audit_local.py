@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
+from sfumato.core.files import Staging
 from sfumato.errors import InputError
-from sfumato.staging import Staging
 
 TRIALS = 200_000
 

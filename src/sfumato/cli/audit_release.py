@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
-from sfumato.staging import Staging
+from sfumato.core.files import Staging
 
 TRIALS = 20_000
 

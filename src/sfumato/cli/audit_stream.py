@@ -7,7 +7,7 @@ from typing import Literal
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
-from sfumato.staging import Staging
+from sfumato.core.files import Staging
 
 
 def stream(
@@ -45,8 +45,8 @@ def stream(
     import secrets
 
     from sfumato.audit import stream as attack
-    from sfumato.audit.publishers import publisher as named
-    from sfumato.progress import listening
+    from sfumato.audit.stream.publishers import publisher as named
+    from sfumato.core.progress import listening
     from sfumato.random import SeededSource
 
     start = secrets.randbits(32) if seed is None else seed

@@ -68,7 +68,7 @@ class Asked(NamedTuple):
 
 def _on_this_machine(table: Path, _master: str | None, asked: Asked) -> Measures:
     from sfumato.evaluate import check as measure
-    from sfumato.io import read
+    from sfumato.table import read
 
     return measure(read(table), asked.quasi, asked.sensitive, schema=asked.schema, c=asked.c)
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import INTERRUPTED, steps
-from sfumato.progress import listening
+from sfumato.core.progress import listening
 
 Name = Literal["basics", "bikes", "composition", "doca", "microaggregation", "all"]
 

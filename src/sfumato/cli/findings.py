@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from sfumato.finding import Finding
+    from sfumato.release import Finding
 
 EvidenceFile = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="EVIDENCE")]
 
@@ -19,7 +19,7 @@ EvidenceFile = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar
 def say(findings: Sequence[Finding], *, json: bool) -> int:
     """Print the findings; return the exit code: 1 when a claim is refuted.
 
-    >>> from sfumato.finding import NOT_REFUTED, Finding
+    >>> from sfumato.release.finding import NOT_REFUTED, Finding
     >>> say([Finding(claim="k-anonymity with k=3", verdict=NOT_REFUTED, bound=4)], json=False)
     NOT REFUTED: k-anonymity with k=3
     0

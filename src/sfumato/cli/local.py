@@ -13,16 +13,16 @@ from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import Steps, steps
+from sfumato.core.files import Staging
 from sfumato.errors import InputError
-from sfumato.staging import Staging
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.card import Card
+    from sfumato.core.arrays import Codes, Reals
     from sfumato.local import LocalProtocol, MeanProtocol, Reports, Tally
-    from sfumato.local.arrays import Codes, Reals
-    from sfumato.local.mean_tally import MeanTally
+    from sfumato.local.means.tally import MeanTally
+    from sfumato.release import Card
 
 Output = Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 Protocol = Literal["auto", "rr", "grr", "sue", "oue", "olh", "ss", "subset", "hr", "rappor"]
@@ -58,8 +58,8 @@ def perturb(
         card: Where the card goes; REPORTS.card.json unless named.
         json: Print the card.
     """
-    from sfumato.io import read
-    from sfumato.local.wire import open_reports, write_stream
+    from sfumato.local.reports.wire import open_reports, write_stream
+    from sfumato.table import read
 
     if engine.spark:
         return _perturb_on_spark(table, output, column, _domain(domain), (protocol, epsilon, card, json), engine.master)
@@ -110,7 +110,7 @@ def estimate(
         release = found.release()
         final = outputs.write(release)
         if outputs.report is not None:
-            from sfumato.report.local import local_report
+            from sfumato.report.chapters.local import local_report
 
             outputs.report.write_text(local_report(found), encoding="utf-8")
     if output == STDOUT:
@@ -150,7 +150,7 @@ def mean(
         json: Print the card, which has the mean among its measures.
     """
     from sfumato.local.card import mean_card
-    from sfumato.local.means import PROTOCOLS, choose_mean
+    from sfumato.local.means.protocols import PROTOCOLS, choose_mean
 
     with Staging() as staging, steps(2) as step:
         place = None if card is None else staging.place(card)
@@ -244,14 +244,14 @@ def _numbers(values: pl.Series) -> Reals:
 
 def _means(table: Path, column: str, protocol: MeanProtocol) -> MeanTally:
     """The tally of one fresh report of every row."""
-    from sfumato.io import read
+    from sfumato.table import read
 
     return protocol.aggregate(protocol.report_many(_numbers(read(table).column(column))))
 
 
 def _tally(paths: tuple[Path, ...], step: Steps) -> Tally | None:
     """The tally of all report files together."""
-    from sfumato.local.wire import aggregate_file, aggregate_stream
+    from sfumato.local.reports.wire import aggregate_file, aggregate_stream
 
     total: Tally | None = None
     for place, path in enumerate(paths):
@@ -308,7 +308,7 @@ def _perturb_on_spark(
     """Write a folder of report files and its card, as `perturb` writes a file."""
     import msgspec
 
-    from sfumato.engines.spark.local_reports import count_values, write_perturbed
+    from sfumato.engines.spark.local.reports import count_values, write_perturbed
 
     name, epsilon, card, json = asked
     with Staging() as staging:
@@ -328,13 +328,13 @@ def _perturb_on_spark(
 
 
 def _means_on_spark(table: Path, column: str, protocol: MeanProtocol, master: str | None) -> MeanTally:
-    from sfumato.engines.spark.local_reports import tally_numbers
+    from sfumato.engines.spark.local.reports import tally_numbers
 
     return tally_numbers(_on_spark(table, master), column, protocol)
 
 
 def _tally_on_spark(paths: tuple[Path, ...], master: str | None) -> Tally:
-    from sfumato.engines.spark.local import tally_files
+    from sfumato.engines.spark.local.tally import tally_files
     from sfumato.engines.spark.session import spark_session
 
     if STDOUT in paths:

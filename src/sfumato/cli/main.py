@@ -9,63 +9,120 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from sfumato.cli.anonymize import anonymize
-from sfumato.cli.audit_composition import composition
-from sfumato.cli.audit_epsilon import epsilon
-from sfumato.cli.audit_linkage import linkage
-from sfumato.cli.audit_local import local
-from sfumato.cli.audit_release import release
-from sfumato.cli.audit_stream import stream as attacked_stream
-from sfumato.cli.check import check
-from sfumato.cli.experiment import experiment
-from sfumato.cli.local import estimate, mean, perturb
 from sfumato.cli.progress import INTERRUPTED
-from sfumato.cli.propose import schema, suggest
-from sfumato.cli.query import create, new_version, plan, query, show
-from sfumato.cli.series import republish, series
-from sfumato.cli.stream import stream
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
 BAD_USAGE = 2
+GROUPS = {
+    "hierarchy": "Propose which wider label may stand for a value.",
+    "audit": "Attack what was published.",
+    "budget": "What may be asked about a data set, and what was.",
+    "local": "Count what devices report that trust nobody.",
+}
+COMMANDS = {  # what a person types: where it lies, and its first sentence; a command is loaded when it is used
+    "anonymize": (
+        "anonymize:anonymize",
+        "Write an anonymous table, its public card and, if asked, the steward's report.",
+    ),
+    "check": (
+        "check:check",
+        "Measure a table: classes, k, l, t, uniques and risks; exit 1 if a requirement is broken.",
+    ),
+    "schema": (
+        "propose:schema",
+        "Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.",
+    ),
+    "republish": (
+        "series:republish",
+        "Publish a table again so that no attack on the series of its releases finds anybody.",
+    ),
+    "stream": (
+        "stream:stream",
+        "Publish the records of a feed as they come, in anonymous groups, with the card that says what is promised.",
+    ),
+    "hierarchy suggest": (
+        "propose:suggest",
+        "Propose a hierarchy for a column as a TOML file to read, change and use with --hierarchy.",
+    ),
+    "audit series": (
+        "series:series",
+        "Attack a series of releases by difference and intersection, from the published files alone.",
+    ),
+    "audit epsilon": (
+        "audit_epsilon:epsilon",
+        "Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit code 1 if refuted.",
+    ),
+    "audit composition": (
+        "audit_composition:composition",
+        "Attack noisy answers on an anonymised table: drop one row, anonymise again, ask for what vanished.",
+    ),
+    "audit stream": (
+        "audit_stream:stream",
+        "Attack a stream publisher: guess its records, compare equal values, watch sizes and times, weigh the values.",
+    ),
+    "audit linkage": (
+        "audit_linkage:linkage",
+        "Link a release with an identified list: who is tied to few rows, and what do the rows tell?",
+    ),
+    "audit local": (
+        "audit_local:local",
+        "Attack files of local reports: the header's ε, the perturbing step, and a guess at every value.",
+    ),
+    "audit release": (
+        "audit_release:release",
+        "Attack a release from its card alone: the file, its measures, its models, its noise.",
+    ),
+    "budget create": (
+        "query:create",
+        "Make a budget for a data set, kept in a ledger file; an existing file is never replaced.",
+    ),
+    "budget show": ("query:show", "Show what was spent, by whom and on what, and what is left."),
+    "budget new-version": ("query:new_version", "Declare that the rows have changed; what was spent stays spent."),
+    "query": ("query:query", "Ask a question in SQL; the answer has noise, and its price is debited first."),
+    "plan": (
+        "query:plan",
+        "Say which ε keeps the error of a question below a bound; nothing is spent. Exits with 1 when it is not left.",
+    ),
+    "local perturb": (
+        "local:perturb",
+        "Write a report for every row, drawn as the row's own device would draw it, and a card.",
+    ),
+    "local estimate": (
+        "local:estimate",
+        "Write the estimated count of every value with its variance and 95 % interval, and a card.",
+    ),
+    "local mean": (
+        "local:mean",
+        "Estimate the mean of a column from one report of every row, drawn as its own device would draw it.",
+    ),
+    "experiment": (
+        "experiment:experiment",
+        "Do a source's tables and figures again: tidy rows, pictures, and a page with its numbers beside ours.",
+    ),
+}
 
-app = App(
-    name="sfumato",
-    help="Publish data about people so that no person can be traced.",
-    version=__version__,
-    help_format="plaintext",
-    suppress_keyboard_interrupt=False,
-)
-app.command(anonymize)
-app.command(check)
-app.command(schema)
-app.command(republish)
-app.command(stream)
-hierarchies = App(name="hierarchy", help="Propose which wider label may stand for a value.", help_format="plaintext")
-hierarchies.command(suggest)
-app.command(hierarchies)
-audits = App(name="audit", help="Attack what was published.", help_format="plaintext")
-audits.command(series)
-audits.command(epsilon)
-audits.command(composition)
-audits.command(attacked_stream)
-audits.command(linkage)
-audits.command(local)
-audits.command(release)
-app.command(audits)
-budgets = App(name="budget", help="What may be asked about a data set, and what was.", help_format="plaintext")
-budgets.command(create)
-budgets.command(show)
-budgets.command(new_version)
-app.command(budgets)
-app.command(query)
-app.command(plan)
-devices = App(name="local", help="Count what devices report that trust nobody.", help_format="plaintext")
-devices.command(perturb)
-devices.command(estimate)
-devices.command(mean)
-app.command(devices)
-app.command(experiment)
+
+def build() -> App:
+    """Return the command line with all its commands, none of them loaded."""
+    made = App(
+        name="sfumato",
+        help="Publish data about people so that no person can be traced.",
+        version=__version__,
+        help_format="plaintext",
+        suppress_keyboard_interrupt=False,
+    )
+    groups = {name: App(name=name, help=words, help_format="plaintext") for name, words in GROUPS.items()}
+    for group in groups.values():
+        made.command(group)
+    for typed, (place, words) in COMMANDS.items():
+        family, _, name = typed.rpartition(" ")
+        home = groups[family] if family else made
+        home.command(f"sfumato.cli.{place}", name=name, help=words)
+    return made
+
+
+app = build()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

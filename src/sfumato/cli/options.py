@@ -78,8 +78,8 @@ class RoleOptions:
 
 def _with_hierarchy(schema: Schema, entry: str) -> Schema:
     from sfumato.errors import suggestion
-    from sfumato.hierarchy_file import read_hierarchy
-    from sfumato.kinds import Kind
+    from sfumato.hierarchy.file import read_hierarchy
+    from sfumato.schema import Kind
 
     name, equals, file = entry.partition("=")
     if not equals:
@@ -118,7 +118,7 @@ class ModelOptions:
     def build(self, schema: Schema) -> list[Model]:
         """Return the models, each diversity model once for every sensitive column."""
         from sfumato.models import AlphaK, KAnonymity, LDiversity, TCloseness
-        from sfumato.roles import Role
+        from sfumato.schema import Role
 
         columns = schema.names(Role.SENSITIVE)
         if (self.l, self.t, self.alpha) != (None, None, None) and not columns:

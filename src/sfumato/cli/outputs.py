@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
-from sfumato.staging import Staging
 
 if TYPE_CHECKING:
-    from sfumato.card import Card
-    from sfumato.release import Release
+    from sfumato.release import Card, Release
 
 STDOUT = Path("-")
 

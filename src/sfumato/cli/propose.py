@@ -14,8 +14,8 @@ def schema(table: Input, /) -> int:
     Args:
         table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
     """
-    from sfumato.io import read
-    from sfumato.propose import propose
+    from sfumato.schema.propose import propose
+    from sfumato.table import read
 
     sys.stdout.write(propose(read(table)))
     return 0
@@ -29,9 +29,9 @@ def suggest(table: Input, /, *, column: str, schema: Path | None = None) -> int:
         column: The column to generalise.
         schema: TOML file that tells the column's type, missing marks and, if ordinal, its order.
     """
-    from sfumato.hierarchy_suggest import suggest as propose_hierarchy
-    from sfumato.io import read
     from sfumato.schema import Schema
+    from sfumato.schema.suggest_hierarchy import suggest as propose_hierarchy
+    from sfumato.table import read
 
     series = read(table).column(column)
     known = None if schema is None else Schema.from_toml(schema).columns.get(column)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from sfumato.cli.options import Columns, Flag, Whole
+from sfumato.cli.options import Columns, Flag, Whole, names
 from sfumato.errors import ParameterError
 
 NUMBERS = ("epsilon", "bounds", "schema")
@@ -82,6 +82,8 @@ class PublisherOptions:
         unset = (None, False, ())
         given = {name: value for name, value in vars(self).items() if not any(value is blank for blank in unset)}
         del given["publisher"]
+        if self.quasi:
+            given["quasi"] = names(self.quasi)
         for name in given:
             if name not in TAKES[self.publisher]:
                 takers = ", ".join(taker for taker, taken in TAKES.items() if name in taken)

@@ -13,13 +13,13 @@ from cyclopts import Parameter
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
+from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
-from sfumato.staging import Staging
 
 if TYPE_CHECKING:
-    from sfumato.dp.amount import Cost
     from sfumato.dp.answer import Answer
-    from sfumato.dp.ledger import Ledger
+    from sfumato.dp.ledger.amount import Cost
+    from sfumato.dp.ledger.ledger import Ledger
     from sfumato.schema import Schema
 
 LedgerFile = Annotated[Path, Parameter(name="LEDGER")]
@@ -54,7 +54,7 @@ def create(
         neighbours: Whether a unit is there or not, or has other values.
         analyst: Who may ask, and up to which ε of their own; may be repeated. Without it anybody may.
     """
-    from sfumato.dp.amount import Accountant, Budget, amount
+    from sfumato.dp.ledger.amount import Accountant, Budget, amount
     from sfumato.dp.session import Session
     from sfumato.schema import Schema
 
@@ -76,14 +76,14 @@ def _placed(data: str, schema: Schema, engine: EngineOptions) -> Any:
     """Return the data as the session takes them: their name, or the rows that Spark has opened."""
     if not engine.spark:
         return data
-    from sfumato.engines.spark.rows import SparkRows
+    from sfumato.engines.spark.queries.rows import SparkRows
 
     return SparkRows.of_folder(data, schema, engine.master)
 
 
 def _found(ledger: Path, engine: EngineOptions) -> Any:
     """Return the rows of a ledger as Spark opens them, or None where the ledger's own address suffices."""
-    from sfumato.dp.ledger import Ledger
+    from sfumato.dp.ledger.ledger import Ledger
     from sfumato.schema import Schema
 
     if not engine.spark:
@@ -103,7 +103,7 @@ def _shares(entries: tuple[str, ...]) -> dict[str, Decimal] | None:
 
 
 def _share(entry: str) -> tuple[str, Decimal]:
-    from sfumato.dp.amount import amount
+    from sfumato.dp.ledger.amount import amount
 
     name, equals, share = entry.rpartition("=")
     if not equals or not name:
@@ -118,7 +118,7 @@ def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
         ledger: The ledger file.
         json: Print everything as JSON.
     """
-    from sfumato.dp.ledger import Ledger
+    from sfumato.dp.ledger.ledger import Ledger
 
     opened = Ledger.open(ledger)
     if json:
@@ -173,7 +173,7 @@ def _numbers(ledger: Ledger, cost: Cost) -> dict[str, float]:
 
 
 def _short(question: str, most: int = 60) -> str:
-    from sfumato.dp.compiled import short_words
+    from sfumato.dp.questions.compiled import short_words
 
     text = short_words(question)
     return text if len(text) <= most else text[: most - 1] + "…"
@@ -186,7 +186,7 @@ def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = Eng
         ledger: The ledger file.
         data: The new file, or the same one with its new content.
     """
-    from sfumato.dp.ledger import Ledger
+    from sfumato.dp.ledger.ledger import Ledger
     from sfumato.dp.session import Session
     from sfumato.schema import Schema
 
@@ -251,7 +251,7 @@ def _write(answer: Answer, output: Path | None, places: list[Path | None]) -> No
     if output is not None and data is not None and card is not None:
         card.write_text(answer.release().write(data, name=output.name).to_json(), encoding="utf-8")
     if plot is not None:
-        from sfumato.report.answers import answer_picture
+        from sfumato.report.chapters.answers import answer_picture
 
         plot.write_text(answer_picture(answer), encoding="utf-8")
 

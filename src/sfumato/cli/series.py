@@ -13,8 +13,8 @@ from sfumato.cli.algorithms import AlgorithmOptions
 from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
 from sfumato.cli.progress import steps
+from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
-from sfumato.staging import Staging
 
 
 def series(
@@ -35,7 +35,7 @@ def series(
     import msgspec
 
     from sfumato.audit import series as attack
-    from sfumato.io import read
+    from sfumato.table import read
 
     with steps(2) as step:
         step("reading")
@@ -81,8 +81,8 @@ def republish(
         report: Where the steward's HTML report goes; do not publish it.
         json: Print the card.
     """
-    from sfumato.io import read
-    from sfumato.tabular.republication import republish as publish
+    from sfumato.table import read
+    from sfumato.tabular.republication.republish import republish as publish
 
     if output is None and (card or report):
         raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")

@@ -21,11 +21,11 @@ from sfumato.cli.publishers import KeyOptions, PublisherOptions
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sfumato.card import Card
-    from sfumato.cli.plan import Plan
-    from sfumato.engines.spark.stream_keys import Keys
-    from sfumato.stream.job import Outcome
-    from sfumato.stream.runner import Hooks
+    from sfumato.engines.spark.streams.keys import Keys
+    from sfumato.release import Card
+    from sfumato.stream.build import Plan
+    from sfumato.stream.runtime.job import Outcome
+    from sfumato.stream.runtime.runner import Hooks
 
 
 def stream(
@@ -59,9 +59,9 @@ def stream(
         card: Where the card goes; OUT.card.json unless named.
         follow: Keep reading a text file while it grows; on Spark, a folder.
     """
-    from sfumato.cli.plan import plan
-    from sfumato.stream.bad import OnBad
-    from sfumato.stream.job import Job
+    from sfumato.stream.build import plan
+    from sfumato.stream.runtime.job import Job
+    from sfumato.stream.screens.base import OnBad
 
     if ledger is not None and options.horizon is not None:
         raise ParameterError("--ledger cannot charge a promise that begins anew with every --horizon; leave one out")
@@ -94,9 +94,9 @@ class Place:
 def _on_spark(asked: Plan, keys: Keys, order: str | None, place: Place) -> int:
     """Publish a folder through many publishers."""
     from sfumato.engines.spark.session import spark_session
-    from sfumato.engines.spark.stream import SparkStream
-    from sfumato.engines.spark.stream_run import SparkRun
-    from sfumato.engines.spark.stream_source import ARRIVAL, mark_of, read_growing
+    from sfumato.engines.spark.streams.run import SparkRun
+    from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
+    from sfumato.engines.spark.streams.stream import SparkStream
 
     if (place.master or "").startswith("sc://"):
         raise ParameterError("a stream's driver runs here, which sc:// has not; give local[*] or spark://host:7077")
@@ -110,7 +110,7 @@ def _on_spark(asked: Plan, keys: Keys, order: str | None, place: Place) -> int:
 
 def _keys(keys: KeyOptions, person: str | None, ledger: Path | None) -> Keys:
     """Return what tells publishers apart."""
-    from sfumato.engines.spark.stream_keys import ByKey, ByPerson
+    from sfumato.engines.spark.streams.keys import ByKey, ByPerson
 
     if keys.key is None and person is None:
         raise ParameterError("Spark keeps many publishers; give --key COLUMN for one a value, or --person COLUMN")
@@ -136,9 +136,9 @@ def _run(promise: Card, run: Callable[[Hooks], Outcome], place: Place) -> int:
 @contextmanager
 def _hooks(promise: Card, place: Place) -> Iterator[Hooks]:
     """Yield what the stream calls: the charge, the live line, and whether Ctrl-C or a polite kill came."""
-    from sfumato.cli.charge import debit, refuse_uncharged
-    from sfumato.stream.live import Live
-    from sfumato.stream.runner import Hooks
+    from sfumato.stream.charge import debit, refuse_uncharged
+    from sfumato.stream.runtime.live import Live
+    from sfumato.stream.runtime.runner import Hooks
 
     if place.ledger is not None:
         refuse_uncharged(promise)

@@ -1,16 +1,16 @@
 """Differentially private answers about declared data, charged to a durable budget (Dwork et al. 2006).
 
-A question is data (`sfumato.dp.query`), its price is debited before any noise is drawn (`sfumato.dp.ledger`), and the
-aggregate runs where the rows are (`sfumato.dp.rows`).
+A question is data (`sfumato.dp.questions`), its price is debited before any noise is drawn (`sfumato.dp.ledger`), and
+the aggregate runs where the rows are (`sfumato.dp.rows`).
 """
 
 from sfumato.dp import sensitivity
-from sfumato.dp.amount import Accountant, Budget, Cost
 from sfumato.dp.answer import Answer
-from sfumato.dp.ledger import Ledger
+from sfumato.dp.ledger.amount import Accountant, Budget, Cost
+from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.mechanisms import ExponentialMechanism, Gaussian, Laplace, RandomizedResponse, ReportNoisyMax
 from sfumato.dp.planning import Plan
-from sfumato.dp.query import (
+from sfumato.dp.questions.query import (
     Query,
     count,
     count_distinct,

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from sfumato.card import Card, Guarantee, Released, ReleasedColumn
-from sfumato.dp.amount import Accountant, Cost
+from sfumato.dp.ledger.amount import Accountant, Cost
 from sfumato.release import Release
+from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.table import Table
 from sfumato.version import __version__
 

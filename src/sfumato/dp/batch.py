@@ -14,11 +14,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from sfumato.dp.additive import Gaussian, Laplace
-from sfumato.dp.mechanism import Number, exact
-from sfumato.dp.zcdp import rho_of
+from sfumato.core.parameters import Rule, Validated, Whole
+from sfumato.dp.ledger.zcdp import rho_of
+from sfumato.dp.mechanisms.additive import Gaussian, Laplace
+from sfumato.dp.mechanisms.base import Number, exact
 from sfumato.errors import MissingExtraError, ParameterError
-from sfumato.parameters import Rule, Validated, Whole
 
 FINEST = 1000  # a shift of more steps is treated as one of this many coarser steps, which is never less
 WIDEST = 20_000  # a Gaussian wider than this is not summed over; its zCDP bound is kept

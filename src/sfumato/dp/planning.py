@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 
-from sfumato.dp.amount import Accountant, Cost, amount
-from sfumato.dp.answering import only_counts_units
-from sfumato.dp.compiled import Compiled
-from sfumato.dp.estimators import Averaging, Spreading
-from sfumato.dp.ledger import Ledger
+from sfumato.dp.budget_split import only_counts_units
+from sfumato.dp.ledger.amount import Accountant, Cost, amount
+from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.questions.compiled import Compiled
+from sfumato.dp.questions.estimators import Averaging, Spreading
 from sfumato.dp.share import Share
 from sfumato.errors import ParameterError, UnsatisfiableError
 

@@ -16,24 +16,24 @@ from typing import Any
 
 import msgspec
 
-from sfumato.dp.additive import Gaussian, Laplace
-from sfumato.dp.amount import Accountant, Budget, Cost, Number, amount
 from sfumato.dp.answer import Answer, Column, Stored
-from sfumato.dp.answering import answer_columns, check_noise
-from sfumato.dp.compiled import Compiled, compile_query
-from sfumato.dp.declaring import declared_rows, whereabouts, without_files
-from sfumato.dp.grids import attribute_of
-from sfumato.dp.ledger import Ledger
+from sfumato.dp.budget_split import answer_columns, check_noise
+from sfumato.dp.dataset import declared_rows, whereabouts, without_files
+from sfumato.dp.ledger.amount import Accountant, Budget, Cost, Number, amount
+from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.zcdp import rho_of_pure
+from sfumato.dp.mechanisms.additive import Gaussian, Laplace
 from sfumato.dp.planning import Plan, plan_amount
 from sfumato.dp.postprocess import postprocess, postprocess_known
-from sfumato.dp.query import Query
-from sfumato.dp.request import Cells, Rows, Tallies
+from sfumato.dp.questions.compiled import Compiled, compile_query
+from sfumato.dp.questions.grids import attribute_of
+from sfumato.dp.questions.query import Query
+from sfumato.dp.questions.request import Cells, Rows, Tallies
+from sfumato.dp.questions.sql import parse_sql, spelled
 from sfumato.dp.rows import open_rows, table_name
 from sfumato.dp.rows.elsewhere import RowsElsewhere
-from sfumato.dp.sql import parse_sql, spelled
 from sfumato.dp.together import mechanisms_together, simple_estimator
 from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, written
-from sfumato.dp.zcdp import rho_of_pure
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import Noise, Source, noise_from
 from sfumato.schema import Schema

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.dp.amount import Accountant
+from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.mechanisms import ExponentialMechanism, Gaussian, Laplace
 from sfumato.dp.unit import Neighbours
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.dp.additive import Gaussian, Laplace
-from sfumato.dp.amount import Cost
 from sfumato.dp.batch import Weight, allot
-from sfumato.dp.compiled import Compiled
-from sfumato.dp.estimators import Counting, Summing
+from sfumato.dp.ledger.amount import Cost
+from sfumato.dp.mechanisms.additive import Gaussian, Laplace
+from sfumato.dp.questions.compiled import Compiled
+from sfumato.dp.questions.estimators import Counting, Summing
 from sfumato.errors import ParameterError
 
 

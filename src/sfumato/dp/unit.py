@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from sfumato.core.parameters import Name, Rule, Validated, Whole
 from sfumato.errors import ParameterError
-from sfumato.parameters import Name, Rule, Validated, Whole
 
 
 class Neighbours(StrEnum):

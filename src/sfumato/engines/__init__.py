@@ -1,5 +1,5 @@
-"""Engines for data that one machine does not hold; the only folder that imports them.
+"""Engines that carry the doors further than one machine."""
 
-What a release promises does not depend on the engine: kernels, ledger and noise are those of the single machine
-(Zaharia et al. 2012, "Resilient distributed datasets", for the engine; the doors' own pages for the promises).
-"""
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -5,9 +5,8 @@ Domingo-Ferrer & Mateo-Sanz 2002: means lose exactly the variance within groups,
 
 from __future__ import annotations
 
-from sfumato.kinds import is_missing, parse
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Role, Schema
+from sfumato.schema.kinds import is_missing, parse
 from sfumato.table import Table
 
 

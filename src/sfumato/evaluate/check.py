@@ -13,19 +13,17 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from sfumato.attribute import Attribute
-from sfumato.coding import Column, code
-from sfumato.distinct import distinct
+from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.evaluate.risk import Risk, risks
-from sfumato.kinds import Kind, Weights, detect, is_missing
 from sfumato.models import measures
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import cuts
-from sfumato.parameters import Real
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Role, Schema
+from sfumato.schema.kinds import Kind, Weights, detect, is_missing
 from sfumato.table import Table
+from sfumato.table.coding import Column, code
+from sfumato.table.distinct import distinct
 
 
 class SensitiveMeasures(msgspec.Struct, frozen=True):

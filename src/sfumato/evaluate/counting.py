@@ -13,14 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.coding import EPOCH, Column
 from sfumato.errors import SchemaError, suggestion
 from sfumato.evaluate.regions import read_regions
 from sfumato.evaluate.workload import Boxes, Queries
-from sfumato.kinds import Kind
-from sfumato.schema import Schema
+from sfumato.schema import Kind, Schema
 from sfumato.table import Table
-from sfumato.tabular.public_columns import domain_ends, domain_words
+from sfumato.table.coding import EPOCH, Column
+from sfumato.tabular.private.public_columns import domain_ends, domain_words
 
 Limit = int | float | str | dt.date
 Condition = tuple[Limit, Limit] | Collection[Limit]

@@ -17,15 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.calendar_labels import days_of
-from sfumato.coding import Column, code
-from sfumato.distinct import distinct
 from sfumato.errors import InputError
 from sfumato.hierarchy import SUPPRESSED
-from sfumato.kinds import Kind, is_missing, parse
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.hierarchy.calendar import days_of
+from sfumato.schema import Role, Schema
+from sfumato.schema.kinds import Kind, is_missing, parse
 from sfumato.table import Table
+from sfumato.table.coding import Column, code
+from sfumato.table.distinct import distinct
 
 Index = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -44,9 +43,9 @@ class Regions:
     value that may be among them; region r owns runs `starts[r]` to `starts[r + 1]`. Runs lie on the
     column's scale: numbers, days since 1970, or the place of a category among the column's levels.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> sex = code(pl.Series("sex", ["F", "M", "X"]), Attribute("sex", Role.QUASI, Kind.CATEGORY))
     >>> regions = read_regions(sex, Table(pl.DataFrame({"sex": ["{F, M}", "X", "{F, M}"]})))
     >>> regions.index.tolist(), regions.low.tolist(), regions.high.tolist()
@@ -110,9 +109,9 @@ def is_continuous(column: Column) -> bool:
 def domain(column: Column) -> tuple[float, float]:
     """Return the ends of the column's scale: public bounds where declared, else what was observed.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> domain(code(pl.Series([31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(16, 94))))
     (16.0, 94.0)
     """
@@ -132,9 +131,9 @@ def read_regions(column: Column, released: Table) -> Regions:
 
     Reads one column of text, or the `x_min`, `x_max` and `x_missing` of `ranges="columns"`.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> age = code(pl.Series("age", [31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER))
     >>> read_regions(age, Table(pl.DataFrame({"age": ["[31-47]", "31 to 47"]})))
     Traceback (most recent call last):
@@ -156,9 +155,9 @@ like [20-29], or *
 def exact_regions(column: Column) -> Regions:
     """Return every code of the original column as a region of its own.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> exact_regions(code(pl.Series([7, None, 9]), Attribute("age", Role.QUASI, Kind.INTEGER))).low.tolist()
     [7.0, 8.0, 9.0]
     """

@@ -15,15 +15,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.coding import EPOCH, Column
-from sfumato.distinct import distinct
+from sfumato.core.parameters import Whole
 from sfumato.errors import InputError, ParameterError
 from sfumato.evaluate.regions import Regions, coded, domain, exact_regions, is_worded, read_regions
-from sfumato.kinds import Kind
-from sfumato.parameters import Whole
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Kind, Role, Schema
 from sfumato.table import Table
+from sfumato.table.coding import EPOCH, Column
+from sfumato.table.distinct import distinct
 
 Floats = npt.NDArray[np.float64]
 BINS = Whole(1)

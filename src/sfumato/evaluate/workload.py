@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.coding import Column
-from sfumato.distinct import distinct
+from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.errors import InputError, ParameterError
 from sfumato.evaluate.regions import Regions, coded, domain, exact_regions, is_continuous, read_regions
-from sfumato.parameters import OneOf, Real, Validated, Whole
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Role, Schema
 from sfumato.table import Table
+from sfumato.table.coding import Column
+from sfumato.table.distinct import distinct
 
 if TYPE_CHECKING:
     from sfumato.evaluate.workload_kernel import Scales

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.core.kernel import kernel
 
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sfumato.experiments.declared import Comparison, Experiment, Rows
 from sfumato.experiments.figure import Figure
 from sfumato.experiments.interactive import drawing, script
-from sfumato.report.markup import Markup, element, joined
+from sfumato.report.page.markup import Markup, element, joined
 
 HEADINGS = ("where", "what", "source", "ours, its way", "our best", "difference")
 STYLE = """

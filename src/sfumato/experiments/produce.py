@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from sfumato.durable import hold
+from sfumato.core.files import hold
 from sfumato.errors import InputError, MissingExtraError
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Experiment

@@ -24,11 +24,11 @@ from pathlib import Path
 import polars as pl
 
 import sfumato
-from sfumato.durable import write_durably
+from sfumato.core.files import write_durably
+from sfumato.core.progress import tell
 from sfumato.errors import SfumatoError
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Case, Experiment, Part, Row, Rows
-from sfumato.progress import tell
 
 NOT_COMPUTING = {"cli", "report", "checks", "engines", "experiments"}  # changes there leave a case's rows as they are
 PRESENTING = {"__init__.py", "figures.py", "comparison.py"}

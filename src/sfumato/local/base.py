@@ -16,20 +16,20 @@ from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sfumato.core.parameters import Real, Validated
 from sfumato.errors import InputError
-from sfumato.local.chances import log_above
 from sfumato.local.domain import DomainRule, Sentence, Value, as_domain, fingerprint, hint
-from sfumato.local.report import Report, Reports
-from sfumato.parameters import Real, Validated
+from sfumato.local.probabilities import log_above
+from sfumato.local.reports.report import Report, Reports
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sfumato.card import Card
-    from sfumato.local.arrays import Codes, Integers, Mask, Payload
-    from sfumato.local.estimate import Estimate
-    from sfumato.local.tally import Tally
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.local.collector.estimate import Estimate
+    from sfumato.local.collector.tally import Tally
     from sfumato.random import Source
+    from sfumato.release import Card
 
 EPSILON = Real(1e-6, 40)  # where thresholds out of 2^64 still resolve the chances
 CHUNK_BYTES = 2**20
@@ -194,7 +194,7 @@ class LocalProtocol(Validated, ABC):
 
     def aggregate(self, reports: Iterable[Reports | Report | str | bytes] | Reports) -> Tally:
         """The tally of reports, packed, single or as lines of JSON; what does not belong is rejected and counted."""
-        from sfumato.local.tally import Tally
+        from sfumato.local.collector.tally import Tally
 
         tally = Tally(self)
         tally.add(reports)
@@ -202,7 +202,7 @@ class LocalProtocol(Validated, ABC):
 
     def estimate(self, tally: Tally, *, consistent: bool | str = True) -> Estimate:
         """The counts with variance and 95 % interval; consistent by Norm-Sub, by another named method, or raw."""
-        from sfumato.local.estimate import make_estimate
+        from sfumato.local.collector.estimate import make_estimate
 
         return make_estimate(self, tally, consistent=consistent)
 

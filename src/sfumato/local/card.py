@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sfumato.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.local.base import LocalProtocol
+from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.version import __version__
 
 if TYPE_CHECKING:
-    from sfumato.local.estimate import Estimate
-    from sfumato.local.mean_base import MeanProtocol
-    from sfumato.local.mean_tally import MeanEstimate, MeanTally
+    from sfumato.local.collector.estimate import Estimate
+    from sfumato.local.means.base import MeanProtocol
+    from sfumato.local.means.tally import MeanEstimate, MeanTally
 
 ASSUMPTIONS = (
     "The device runs the protocol as it is, with its operating system's generator; the collector need not be trusted.",
@@ -98,7 +98,7 @@ def mean_card(
 ) -> Card:
     """Return the card of a mean estimated from the reports in a tally.
 
-    >>> from sfumato.local.means import Duchi
+    >>> from sfumato.local.means.protocols import Duchi
     >>> protocol = Duchi(0, 10, 1)
     >>> tally = protocol.aggregate([1, -1, 1, 5])
     >>> card = mean_card(protocol, tally, protocol.estimate(tally), column="age")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.coding import Column
+from sfumato.core.parameters import Name, Real, Whole
 from sfumato.models.base import Model
 from sfumato.models.criteria import SHARE, SLACK, Criterion
 from sfumato.models.groups import Groups
 from sfumato.models.measures import alpha, smallest
-from sfumato.parameters import Name, Real, Whole
+from sfumato.table.coding import Column
 
 
 @dataclass(frozen=True)

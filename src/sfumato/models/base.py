@@ -8,10 +8,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from sfumato.coding import Column
+from sfumato.core.parameters import Validated
 from sfumato.models.criteria import Criterion
 from sfumato.models.groups import Groups
-from sfumato.parameters import Validated
+from sfumato.table.coding import Column
 
 
 class Model(Validated, ABC):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.core.kernel import kernel
 from sfumato.models.criteria import CLOSENESS, DISTINCT, ENTROPY, SHARE, SLACK, Criteria
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.finding import NOT_REFUTED, REFUTED, Finding
-from sfumato.parameters import Validated, Whole
+from sfumato.core.parameters import Validated, Whole
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 Mechanism = Callable[[Sequence[int]], Sequence[int]]
 

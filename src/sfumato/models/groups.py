@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.coding import Column, observed
-from sfumato.distinct import distinct, tally
+from sfumato.table.coding import Column, observed
+from sfumato.table.distinct import distinct, tally
 
 Counts = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
@@ -54,9 +54,9 @@ class Groups:
     """Classes of rows: their sizes in rows, in protected units, and their sensitive histograms.
 
     >>> import polars as pl
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> disease = code(pl.Series("disease", ["flu", "flu", "gout"]), Attribute("disease", Role.SENSITIVE))
     >>> groups = Groups.of(np.array([0, 0, 1]), {"disease": disease})
     >>> groups.sizes.tolist(), groups.sensitive["disease"].counts.tolist()

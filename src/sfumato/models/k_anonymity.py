@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.core.parameters import Whole
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
 from sfumato.models.measures import smallest
-from sfumato.parameters import Whole
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from sfumato.coding import Column
+from sfumato.core.parameters import Name, OneOf, Real
 from sfumato.models.base import Model
 from sfumato.models.criteria import DISTINCT, ENTROPY, RECURSIVE, SLACK, Criterion
 from sfumato.models.groups import Groups
 from sfumato.models.measures import l_distinct, l_entropy, l_recursive
-from sfumato.parameters import Name, OneOf, Real
+from sfumato.table.coding import Column
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.coding import Column
+from sfumato.core.parameters import Name, OneOf, Real
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.models.criteria import CLOSENESS, SLACK, Criterion
 from sfumato.models.groups import Groups
 from sfumato.models.measures import t_distance
-from sfumato.parameters import Name, OneOf, Real
+from sfumato.table.coding import Column
 
 Cuts = tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 DISTANCES = ("auto", "equal", "ordered", "hierarchical")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.core.kernel import kernel
 
 Words = npt.NDArray[np.uint32]
 Integers = npt.NDArray[np.int64]

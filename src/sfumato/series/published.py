@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.distinct import distinct
 from sfumato.errors import InputError, suggestion
+from sfumato.table.distinct import distinct
 
 Integers = npt.NDArray[np.int64]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.attribute import Attribute
-from sfumato.axis import Axis
+from sfumato.schema import Attribute
 from sfumato.series.exposure import Box, Search
 from sfumato.series.published import Published
+from sfumato.table.axis import Axis
 
 Truths = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]

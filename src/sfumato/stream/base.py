@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.card import Card
+from sfumato.core.parameters import Validated
 from sfumato.errors import InputError
-from sfumato.parameters import Validated
+from sfumato.release import Card
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.random import KEYED, KeyedSource, Source
+from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.stream.base import Publisher
 from sfumato.version import __version__
 

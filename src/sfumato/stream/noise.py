@@ -13,8 +13,8 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.random import LARGEST_SCALE_TERM, Part
+from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers
-from sfumato.stream.words import WordRun
 
 FINEST = 2**20  # a rounded scale is a multiple of 1/FINEST, or of something coarser if the scale is large
 

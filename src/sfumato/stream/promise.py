@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.card import Card, Guarantee, ReleasedColumn
 from sfumato.random import Source
+from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.stream.base import Publisher
 from sfumato.stream.card import make_card
 

@@ -3,8 +3,9 @@
 from sfumato.tabular.anatomy import Anatomy
 from sfumato.tabular.base import Anonymizer
 from sfumato.tabular.charge import Charge
-from sfumato.tabular.datafly import Datafly
-from sfumato.tabular.incognito import Incognito
+from sfumato.tabular.lattice.datafly import Datafly
+from sfumato.tabular.lattice.incognito import Incognito
+from sfumato.tabular.lattice.optimal import Optimal
 from sfumato.tabular.microaggregation.anonymizers import (
     MDAV,
     VMDAV,
@@ -17,10 +18,9 @@ from sfumato.tabular.microaggregation.anonymizers import (
     Univariate,
 )
 from sfumato.tabular.mondrian import Mondrian
-from sfumato.tabular.optimal import Optimal
-from sfumato.tabular.private_mondrian import PrivateMondrian
-from sfumato.tabular.republication import republish
-from sfumato.tabular.safepub import SafePub
+from sfumato.tabular.private.mondrian import PrivateMondrian
+from sfumato.tabular.private.safepub import SafePub
+from sfumato.tabular.republication.republish import republish
 
 __all__ = [
     "MDAV",

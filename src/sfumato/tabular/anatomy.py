@@ -17,19 +17,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.card import Card, Companion, ReleasedColumn
-from sfumato.coding import Column, code
-from sfumato.distinct import Numbering
+from sfumato.core.parameters import OneOf
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
 from sfumato.models.l_diversity import LDiversity
-from sfumato.parameters import OneOf
 from sfumato.random import SecureSource, Source, permutation
 from sfumato.release import Release
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.release.card import Card, Companion, ReleasedColumn
+from sfumato.schema import Role, Schema
 from sfumato.table import Table
+from sfumato.table.coding import Column, code
+from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import Anonymizer, Partition, kept_promises
 from sfumato.tabular.problem import Problem
 

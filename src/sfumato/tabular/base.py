@@ -18,17 +18,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.card import Card
-from sfumato.distinct import Numbering, distinct
+from sfumato.core.parameters import Validated
 from sfumato.errors import BrokenPromiseError, SchemaError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
-from sfumato.parameters import Validated
 from sfumato.random import SecureSource, Source, permutation
-from sfumato.release import Release
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.release import Card, Release
+from sfumato.schema import Role, Schema
 from sfumato.table import Table
+from sfumato.table.distinct import Numbering, distinct
 from sfumato.tabular.card import make_card
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode

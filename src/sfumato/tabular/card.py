@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
-from sfumato.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
 from sfumato.models.measures import l_distinct
-from sfumato.roles import Role
+from sfumato.release.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.schema import Role
 from sfumato.tabular.problem import Problem
 from sfumato.version import __version__
 

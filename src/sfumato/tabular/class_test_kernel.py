@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.core.kernel import kernel
 from sfumato.models.criteria import Criteria
 from sfumato.models.criteria_kernel import criterion_holds
 

@@ -14,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.coding import Column, code, observed
-from sfumato.distinct import Integers, Numbering, distinct
 from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
-from sfumato.kinds import is_missing
 from sfumato.models.base import Model
 from sfumato.models.criteria import Criteria, flatten
 from sfumato.models.groups import Groups
-from sfumato.roles import Role
-from sfumato.schema import Schema
+from sfumato.schema import Role, Schema
+from sfumato.schema.kinds import is_missing
 from sfumato.table import Table
+from sfumato.table.coding import Column, code, observed
+from sfumato.table.distinct import Integers, Numbering, distinct
 
 
 @dataclass(frozen=True, eq=False)

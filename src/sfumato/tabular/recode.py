@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.coding import Codes, Column
 from sfumato.hierarchy import SUPPRESSED
-from sfumato.kinds import Kind
+from sfumato.schema import Kind
+from sfumato.table.coding import Codes, Column
 
 Index = npt.NDArray[np.int64]
 SYNTAX = frozenset(',{}[]"')
@@ -57,9 +57,9 @@ class Extent:
 def recode(column: Column, codes: Codes, classes: Index, count: int, ranges: str) -> list[Coarse]:
     """Return the released form of a column for classes of points: one column, or two for `ranges="columns"`.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> age = code(pl.Series("age", [31, 35, 70]), Attribute("age", Role.QUASI, Kind.INTEGER))
     >>> recode(age, age.codes, np.array([0, 0, 1]), 2, "text")[0].values.to_list()
     ['[31-35]', '70']
@@ -93,9 +93,9 @@ def _text(column: Column, low: int, high: int, *, missing: bool) -> str | None:
 def limits(column: Column, extent: Extent) -> list[Coarse]:
     """Return the lowest and the highest value of each class as two columns, and a third where values are missing.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> age = code(pl.Series("age", [31, 35]), Attribute("age", Role.QUASI, Kind.INTEGER))
     >>> [column.name for column in limits(age, Extent.of(age, age.codes, np.array([0, 0]), 1))]
     ['age_min', 'age_max']

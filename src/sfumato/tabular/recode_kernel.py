@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.core.kernel import kernel
 
 
 @kernel

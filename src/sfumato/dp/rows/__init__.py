@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from sfumato.dp.request import EngineRows, Rows
+from sfumato.dp.questions.request import EngineRows, Rows
 from sfumato.schema import Schema
 
 
@@ -22,7 +22,7 @@ def open_rows(data: Any, schema: Schema) -> Rows:
     a password file.
 
     >>> import polars as pl
-    >>> from sfumato.dp.request import Count, Request
+    >>> from sfumato.dp.questions.request import Count, Request
     >>> from sfumato.dp.unit import ProtectRows
     >>> rows = open_rows(pl.DataFrame({"age": [31, 47]}), Schema.from_roles(quasi=["age"]))
     >>> rows.collect(Request((Count(),), ProtectRows())).columns

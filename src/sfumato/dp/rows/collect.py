@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.dp.request import Ladder, Request, Tallies
+from sfumato.dp.questions.request import Ladder, Request, Tallies
 from sfumato.dp.rows.compile import Source, Statement
 from sfumato.dp.rows.dialect import Dialect
 from sfumato.dp.rows.keys import Found, arrange
@@ -24,7 +24,7 @@ Execute = Callable[[str, dict[str, object]], Sequence[tuple[Any, ...]]]
 def collect(request: Request, schema: Schema, source: Source, dialect: Dialect, execute: Execute) -> Tallies:
     """Return the exact answers to a request; `execute` runs a statement with its parameters.
 
-    >>> from sfumato.dp.request import Count
+    >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> from sfumato.dp.unit import ProtectRows
     >>> request = Request((Count(),), ProtectRows())

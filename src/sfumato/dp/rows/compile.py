@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sfumato.attribute import Attribute
-from sfumato.dp.request import Binned, Declared, Grid, Key, Ladder, Measure, Present, Request, Total
-from sfumato.dp.request import Persons as PersonCount
+from sfumato.dp.questions.request import Binned, Declared, Grid, Key, Ladder, Measure, Present, Request, Total
+from sfumato.dp.questions.request import Persons as PersonCount
 from sfumato.dp.rows.bounding import Bounding
 from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import Dialect, Stored, double, quoted, readable, refuse_stored
 from sfumato.dp.rows.keys import key_value
 from sfumato.dp.unit import ProtectPersons
 from sfumato.errors import InputError, ParameterError, suggestion
-from sfumato.kinds import Kind
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Schema
 
 SMALL = 2**20  # below it, no number of rows there can be overflows 64 bits
 NARROW = 2**62  # beyond it a product needs integers wider than 64 bits
@@ -49,7 +47,7 @@ class Source:
 class Statement:
     """The SQL of one request and its parameters; the texts of a request and its secret are never part of the SQL.
 
-    >>> from sfumato.dp.request import Count
+    >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> from sfumato.dp.unit import ProtectRows
     >>> Statement(Request((Count(),), ProtectRows()), Schema(), Source("rides", {}), DUCKDB).tallies

@@ -1,7 +1,7 @@
 """A predicate as SQL that cannot fail: doubles between declared bounds, division by zero missing, unknown is no.
 
-The proof that no double overflows or vanishes on the way is `sfumato.dp.expression.extent`; timing and errors must not
-depend on a row (Haeberlen, Pierce & Narayan 2011, section 4).
+The proof that no double overflows or vanishes on the way is `sfumato.dp.questions.expression.extent`; timing and errors
+must not depend on a row (Haeberlen, Pierce & Narayan 2011, section 4).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.dp.expression import (
+from sfumato.dp.questions.expression import (
     LEAST,
     Among,
     Arithmetic,
@@ -28,7 +28,7 @@ from sfumato.dp.expression import (
 )
 from sfumato.dp.rows.dialect import Dialect, Stored, double
 from sfumato.dp.rows.like import atomic
-from sfumato.kinds import Kind
+from sfumato.schema import Kind
 
 KINDS = {"INTEGER": Kind.INTEGER, "DOUBLE": Kind.NUMBER, "DATE": Kind.DATE}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sfumato.errors import InputError
-from sfumato.kinds import Kind
+from sfumato.schema import Kind
 
 LONGEST = 40  # characters of a number or a date; a longer cell is neither
 INTEGER = "[+-]?[0-9]+"

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sfumato import io
-from sfumato.dp.request import Request, Tallies
+from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.compile import Source
 from sfumato.dp.rows.dialect import DUCKDB, Stored, quoted
 from sfumato.errors import InputError
 from sfumato.schema import Schema
-from sfumato.table import Table
+from sfumato.table import Table, io
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Never
 
-from sfumato.dp.request import Request
+from sfumato.dp.questions.request import Request
 from sfumato.errors import InputError
 
 

@@ -10,11 +10,10 @@ import datetime as dt
 import itertools
 from collections.abc import Sequence
 
-from sfumato.dp.expression import EPOCH
-from sfumato.dp.request import Binned, Cell, Cells, Key, Request, Unknown
+from sfumato.dp.questions.expression import EPOCH
+from sfumato.dp.questions.request import Binned, Cell, Cells, Key, Request, Unknown
 from sfumato.errors import InputError
-from sfumato.kinds import Kind
-from sfumato.schema import Schema
+from sfumato.schema import Kind, Schema
 
 Found = tuple[Cell, ...]
 
@@ -45,7 +44,7 @@ def arrange(request: Request, schema: Schema, found: Sequence[Found]) -> tuple[l
 
     Declared and binned keys come in full; with an unknown key among them, only the groups found do, sorted.
 
-    >>> from sfumato.dp.request import Count, Declared
+    >>> from sfumato.dp.questions.request import Count, Declared
     >>> from sfumato.dp.unit import ProtectRows
     >>> request = Request((Count(),), ProtectRows(), (Declared("sex", ("F", "M")),))
     >>> arrange(request, Schema.from_roles(quasi=["sex"]), [("M",)])

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from sfumato.dp.request import Request, Tallies
+from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.compile import Source
 from sfumato.dp.rows.dialect import POSTGRES, Stored, quoted

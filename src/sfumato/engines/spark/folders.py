@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.errors import InputError
-from sfumato.io import _header
+from sfumato.table.io import _header
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

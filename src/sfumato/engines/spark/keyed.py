@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from sfumato.durable import write_durably
+from sfumato.core.files import write_durably
 from sfumato.errors import InputError
 from sfumato.random import new_key
 

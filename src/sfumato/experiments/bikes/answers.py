@@ -1,7 +1,7 @@
 """Central and local answers to one question of source 002: how many women start at each station in each hour.
 
 Local answers are of three designs: only women report, as in the source (which tells that they are women); all riders
-report one cell, with "not a woman" as a value of its own; all riders report one view (`sfumato.local.survey`).
+report one cell, with "not a woman" as a value of its own; all riders report one view (`sfumato.local.surveys.survey`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.core.arrays import Codes, Reals
 from sfumato.experiments.bikes.rides import HOURS, Rides
-from sfumato.local.arrays import Codes, Reals
 from sfumato.local.base import LocalProtocol
-from sfumato.local.choosing import choose
-from sfumato.local.crossing import View
-from sfumato.local.structure import likeliest_middle
-from sfumato.local.survey import Survey
-from sfumato.local.unary import SymmetricUnary
+from sfumato.local.protocol_choice import choose
+from sfumato.local.protocols.unary import SymmetricUnary
+from sfumato.local.surveys.crossing import View
+from sfumato.local.surveys.structure import likeliest_middle
+from sfumato.local.surveys.survey import Survey
 from sfumato.random import Source, discrete_laplace
 
 VIEWS = (  # kept after a comparison of sets on the very files they are measured on; PLAIN was not

@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.core.arrays import Reals
 from sfumato.experiments.bikes.answers import ANSWERS, hourly
 from sfumato.experiments.bikes.rides import HOURS, rides_of
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Row
-from sfumato.local.arrays import Reals
-from sfumato.local.choosing import choose
-from sfumato.local.unary import SymmetricUnary
+from sfumato.local.protocol_choice import choose
+from sfumato.local.protocols.unary import SymmetricUnary
 from sfumato.random import SeededSource, discrete_laplace
 
 EPSILONS = (0.008, 2.251, 13.814)

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.core.arrays import Codes, Mask, Reals
 from sfumato.experiments.data import Data
-from sfumato.local.arrays import Codes, Mask, Reals
-from sfumato.local.crossing import Axis, Crossing
+from sfumato.local.surveys.crossing import Axis, Crossing
 
 FILES = {
     "New York": "citibike_nyc_sample_2013_2014.csv.gz",

@@ -17,8 +17,8 @@ from sfumato.experiments.declared import Row
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.random import SeededSource, discrete_laplace
 from sfumato.tabular.base import Anonymizer
-from sfumato.tabular.datafly import Datafly
-from sfumato.tabular.incognito import Incognito
+from sfumato.tabular.lattice.datafly import Datafly
+from sfumato.tabular.lattice.incognito import Incognito
 from sfumato.tabular.microaggregation.anonymizers import MDAV
 from sfumato.tabular.mondrian import Mondrian
 

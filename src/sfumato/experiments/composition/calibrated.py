@@ -16,7 +16,7 @@ from sfumato.experiments.composition.tables import anonymous, known, workload
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Row
 from sfumato.random import SeededSource
-from sfumato.roles import Role
+from sfumato.schema import Role
 from sfumato.table import Table
 
 RELAXED = 0.9  # the share of trials that the dissertation's relaxed hybrid sensitivity covers

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from sfumato.audit.neighbours import Change, Classes, Neighbourhood, change
+from sfumato.audit.composition.neighbours import Change, Classes, Neighbourhood, change
 from sfumato.errors import UnsatisfiableError
 from sfumato.experiments.composition.tables import Known, known
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Row
 from sfumato.models.k_anonymity import KAnonymity
-from sfumato.roles import Role
+from sfumato.schema import Role
 from sfumato.tabular.mondrian import Mondrian
 
 REMOVAL, ADDITION = "removal", "addition"

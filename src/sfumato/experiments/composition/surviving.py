@@ -18,8 +18,8 @@ from sfumato.experiments.declared import Row
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.random import SeededSource
 from sfumato.release import Release
-from sfumato.tabular.private_mondrian import PrivateMondrian
-from sfumato.tabular.safepub import SafePub
+from sfumato.tabular.private.mondrian import PrivateMondrian
+from sfumato.tabular.private.safepub import SafePub
 
 ROWS = 2014  # the seed of the rows and of the queries; a case's seed draws the release
 SAFEPUB, CROWD = "SafePub", "crowd blending"

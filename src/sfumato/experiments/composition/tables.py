@@ -13,16 +13,13 @@ from functools import lru_cache
 import numpy as np
 import polars as pl
 
-from sfumato.attribute import Attribute
 from sfumato.evaluate.workload import Workload
 from sfumato.experiments.data import Data
-from sfumato.hierarchy_builders import custom_intervals
-from sfumato.kinds import Kind
+from sfumato.hierarchy.builders import custom_intervals
 from sfumato.models.k_anonymity import KAnonymity
-from sfumato.roles import Role
-from sfumato.samples import census_10k
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
+from sfumato.table.samples import census_10k
 from sfumato.tabular.mondrian import Mondrian
 
 CENSUS, SKEWED = "census-10k", "census-10k, skewed salaries"

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from sfumato.audit.inequality import Distribution, Predictor, epsilon_from
+from sfumato.audit.stream.inequality import Distribution, Predictor, epsilon_from
 from sfumato.evaluate.stream import histogram_intersection, window_distance
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Row, Scalar

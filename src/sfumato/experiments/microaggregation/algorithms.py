@@ -28,26 +28,26 @@ def grouped(algorithm: str, x: Records, k: int, seed: int) -> Labels:
 
 
 def _mdav(x: Records, k: int, _seed: int) -> Labels:
-    from sfumato.tabular.microaggregation.mdav import mdav
+    from sfumato.tabular.microaggregation.algorithms.mdav import mdav
 
     return mdav(x, k)
 
 
 def _mdav_plus(x: Records, k: int, _seed: int) -> Labels:
-    from sfumato.tabular.microaggregation.mdav_plus import mdav_plus
+    from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
 
     return mdav_plus(x, k)
 
 
 def _mdav_star(x: Records, k: int, _seed: int) -> Labels:
-    from sfumato.tabular.microaggregation.mdav_star import mdav_star
+    from sfumato.tabular.microaggregation.algorithms.mdav_star import mdav_star
 
     return mdav_star(x, k)
 
 
 def _vmdav(gamma: float) -> Callable[[Records, int, int], Labels]:
     def group(x: Records, k: int, _seed: int) -> Labels:
-        from sfumato.tabular.microaggregation.vmdav import vmdav
+        from sfumato.tabular.microaggregation.algorithms.vmdav import vmdav
 
         return vmdav(x, k, gamma)
 
@@ -56,7 +56,7 @@ def _vmdav(gamma: float) -> Callable[[Records, int, int], Labels]:
 
 def _kanonymeans(rounds: int) -> Callable[[Records, int, int], Labels]:
     def group(x: Records, k: int, seed: int) -> Labels:
-        from sfumato.tabular.microaggregation.kanonymeans import kanonymeans
+        from sfumato.tabular.microaggregation.algorithms.kanonymeans import kanonymeans
 
         return kanonymeans(x, k, rounds=rounds, seed=seed)
 
@@ -64,14 +64,14 @@ def _kanonymeans(rounds: int) -> Callable[[Records, int, int], Labels]:
 
 
 def _kanonymeans_star(x: Records, k: int, seed: int) -> Labels:
-    from sfumato.tabular.microaggregation.kanonymeans_star import kanonymeans_star
+    from sfumato.tabular.microaggregation.algorithms.kanonymeans_star import kanonymeans_star
 
     return kanonymeans_star(x, k, generations=GENERATIONS, seed=seed)
 
 
 def _polished(start: Callable[[Records, int, int], Labels]) -> Callable[[Records, int, int], Labels]:
     def group(x: Records, k: int, seed: int) -> Labels:
-        from sfumato.tabular.microaggregation.polish import polish
+        from sfumato.tabular.microaggregation.search.polish import polish
 
         return polish(x, k, start(x, k, seed))
 
@@ -79,13 +79,13 @@ def _polished(start: Callable[[Records, int, int], Labels]) -> Callable[[Records
 
 
 def _searched(x: Records, k: int, seed: int) -> Labels:
-    from sfumato.tabular.microaggregation.improve import improve
+    from sfumato.tabular.microaggregation.search.improve import improve
 
     return improve(x, k, _mdav(x, k, seed), iterations=KICKS, seed=seed)
 
 
 def _univariate(x: Records, k: int, _seed: int) -> Labels:
-    from sfumato.tabular.microaggregation.univariate import univariate
+    from sfumato.tabular.microaggregation.algorithms.univariate import univariate
 
     return univariate(x, k)
 

@@ -41,7 +41,7 @@ def _restarted(x: Records, k: int, seed: int) -> Iterator[Row]:
 
 
 def _evolved(x: Records, k: int, seed: int) -> Iterator[Row]:
-    from sfumato.tabular.microaggregation.kanonymeans_star import Breeding, kanonymeans_star
+    from sfumato.tabular.microaggregation.algorithms.kanonymeans_star import Breeding, kanonymeans_star
 
     breeding, spread = Breeding(), float(np.square(x).sum())
     births = breeding.population - breeding.survivors
@@ -58,7 +58,7 @@ def _evolved(x: Records, k: int, seed: int) -> Iterator[Row]:
 
 def _descended(x: Records, k: int, seed: int) -> Iterator[Row]:
     """Follow polishing and search from MDAV: after the first kicks, and each time their number has doubled since."""
-    from sfumato.tabular.microaggregation.improve import Progress, improve
+    from sfumato.tabular.microaggregation.search.improve import Progress, improve
 
     begun = time.process_time()
     start = grouped("MDAV", x, k, seed)

@@ -35,7 +35,7 @@ def column_loss(data: Data, *, dataset: str, k: int, algorithm: str, seed: int) 
 
 def searched_loss(data: Data, *, dataset: str, k: int, kicks: int, seed: int) -> Iterator[Row]:
     """Give the loss of a long search from MDAV, and the seconds of processor time it took."""
-    from sfumato.tabular.microaggregation.improve import improve
+    from sfumato.tabular.microaggregation.search.improve import improve
 
     x = records(data, dataset)
     start = grouped("MDAV", x, k, seed)

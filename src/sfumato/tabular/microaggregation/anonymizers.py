@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sfumato.distinct import Numbering
+from sfumato.core.parameters import OneOf, Optional, Real, Rule, Whole
+from sfumato.core.progress import tell
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.parameters import OneOf, Optional, Real, Rule, Whole
-from sfumato.progress import tell
+from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import Anonymizer, Partition
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.problem import Problem
@@ -78,7 +78,7 @@ class MDAV(Microaggregator):
     algorithm: ClassVar = "mdav"
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.mdav import mdav
+        from sfumato.tabular.microaggregation.algorithms.mdav import mdav
 
         return mdav(points, k)
 
@@ -97,7 +97,7 @@ class MDAVPlus(Microaggregator):
     algorithm: ClassVar = "mdav+"
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.mdav_plus import mdav_plus
+        from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
 
         return mdav_plus(points, k)
 
@@ -116,7 +116,7 @@ class MDAVStar(Microaggregator):
     algorithm: ClassVar = "mdav*"
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.mdav_star import mdav_star
+        from sfumato.tabular.microaggregation.algorithms.mdav_star import mdav_star
 
         return mdav_star(points, k)
 
@@ -136,7 +136,7 @@ class VMDAV(Microaggregator):
     algorithm: ClassVar = "vmdav"
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.vmdav import vmdav
+        from sfumato.tabular.microaggregation.algorithms.vmdav import vmdav
 
         return vmdav(points, k, self.gamma)
 
@@ -158,7 +158,7 @@ class Univariate(Microaggregator):
     algorithm: ClassVar = "univariate"
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.univariate import univariate
+        from sfumato.tabular.microaggregation.algorithms.univariate import univariate
 
         if points.shape[1] != 1:
             raise SchemaError(
@@ -198,7 +198,7 @@ class KAnonyMeans(Microaggregator):
     algorithm: ClassVar = "kanonymeans"
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.kanonymeans import Merging, kanonymeans
+        from sfumato.tabular.microaggregation.algorithms.kanonymeans import Merging, kanonymeans
 
         merging = Merging(self.loop, self.candidate)
         return kanonymeans(
@@ -247,7 +247,7 @@ class KAnonyMeansStar(Microaggregator):
         _refuse_endless(self, "generations", self.generations, self.seconds)
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.kanonymeans_star import Breeding, kanonymeans_star
+        from sfumato.tabular.microaggregation.algorithms.kanonymeans_star import Breeding, kanonymeans_star
 
         spread, begun = float(np.square(points).sum()), time.monotonic()
         generations = self.generations if self.seconds is None else None
@@ -319,7 +319,7 @@ class Improve(Microaggregator):
         return {**super().settings(), "start": self.start.algorithm}
 
     def groups(self, points: Records, k: int) -> Labels:
-        from sfumato.tabular.microaggregation.improve import improve
+        from sfumato.tabular.microaggregation.search.improve import improve
 
         return improve(
             points,

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.coding import Column
-from sfumato.kinds import Kind
+from sfumato.schema import Kind
+from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.loss import Labels
 from sfumato.tabular.microaggregation.records import is_number, numbers
 from sfumato.tabular.recode import Coarse, recode, written
@@ -23,9 +23,9 @@ def centroid(column: Column, labels: Labels, count: int) -> Coarse:
 
     A missing value among numbers leaves a trailing `?`; a group of nothing but missing values shows the mark.
 
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Role
     >>> age = code(pl.Series("age", [30, 31, 70]), Attribute("age", Role.QUASI, Kind.INTEGER))
     >>> centroid(age, np.array([0, 0, 1]), 2).values.to_list()
     [30.5, 70.0]

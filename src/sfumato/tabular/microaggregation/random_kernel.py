@@ -6,7 +6,7 @@ Steele, Lea & Flood, "Fast splittable pseudorandom number generators" (2014).
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.kernel import kernel
+from sfumato.core.kernel import kernel
 
 State = npt.NDArray[np.uint64]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.coding import Column
+from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.loss import Labels, Records, standardize
 
 MOST_COORDINATES = 64  # a level of words with more than this many is placed by its order alone
@@ -20,10 +20,10 @@ def records(columns: list[Column]) -> Records:
     """Return a point for each row; every column has total variance 1, or 0 if it is constant.
 
     >>> import polars as pl
-    >>> from sfumato.attribute import Attribute
-    >>> from sfumato.coding import code
-    >>> from sfumato.kinds import Kind
-    >>> from sfumato.roles import Role
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.schema import Kind
+    >>> from sfumato.schema import Role
     >>> sex = code(pl.Series("sex", ["F", "M"]), Attribute("sex", Role.QUASI, Kind.CATEGORY))
     >>> records([sex]).var(axis=0).sum().round(6).item()
     1.0

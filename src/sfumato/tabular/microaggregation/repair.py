@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.models.criteria import Criteria
 from sfumato.tabular.microaggregation.loss import Labels, Records, group_sums
-from sfumato.tabular.microaggregation.polish import dense
+from sfumato.tabular.microaggregation.search.polish import dense
 from sfumato.tabular.mondrian import members
 from sfumato.tabular.problem import Problem
 

@@ -1,0 +1,105 @@
+"""Running a mechanism many times: in one call where it takes a number of trials, one by one where it does not.
+
+An auditor sees a mechanism as a black box (Ding, Wang, Wang, Zhang & Kifer 2018): an input, randomness, an output.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.audit.epsilon.events import Outputs
+from sfumato.core.parameters import Real, Validated, Whole
+from sfumato.errors import InputError, ParameterError
+from sfumato.random import Source
+
+Mechanism = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Experiment(Validated):
+    """A claim of (ε, δ), and how hard it is tested: trials on each input, and the confidence of the bound.
+
+    >>> Experiment(claim=1.0).words
+    'ε-differential privacy with ε=1'
+    """
+
+    claim: float
+    delta: float = 0.0
+    trials: int = 200_000
+    confidence: float = 0.999
+
+    RULES: ClassVar = {
+        "claim": Real(0),
+        "delta": Real(0, 1),
+        "trials": Whole(100),
+        "confidence": Real(0, 0.999999, above=True),
+    }
+
+    @property
+    def words(self) -> str:
+        """The claim in words."""
+        if self.delta == 0:
+            return f"ε-differential privacy with ε={self.claim:g}"
+        return f"(ε, δ)-differential privacy with ε={self.claim:g}, δ={self.delta:g}"
+
+    @property
+    def outside(self) -> float:
+        """The probability that the bound is wrong, at most."""
+        return 1 - self.confidence
+
+
+def is_vectorised(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism takes an input, a number of trials and randomness, or only the first and the last.
+
+    >>> is_vectorised(lambda value, count, rng: None), is_vectorised(lambda value, rng: None)
+    (True, False)
+    """
+    try:
+        taken = list(inspect.signature(mechanism).parameters.values())
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "the mechanism cannot be looked into; wrap it in a function of (input, count, rng)"
+        ) from None
+    needed = [
+        entry
+        for entry in taken
+        if entry.default is entry.empty and entry.kind not in {entry.VAR_POSITIONAL, entry.VAR_KEYWORD}
+    ]
+    if len(needed) not in {2, 3}:
+        raise ParameterError(f"the mechanism takes {len(needed)} arguments; wanted (input, count, rng) or (input, rng)")
+    return len(needed) == 3
+
+
+def run(mechanism: Mechanism, value: Any, count: int, source: Source) -> Outputs:
+    """Return the outputs of `count` trials on one input, one row each.
+
+    >>> from sfumato.random import SeededSource
+    >>> run(lambda value, rng: value, 7, 3, SeededSource(1)).tolist()
+    [7, 7, 7]
+    """
+    if is_vectorised(mechanism):
+        outputs = np.asarray(mechanism(value, count, source))
+    else:
+        outputs = np.asarray([mechanism(value, source) for _ in range(count)])
+    if outputs.ndim == 0 or len(outputs) != count or outputs.dtype.kind not in "biufUS":
+        raise InputError(f"{count} trials gave {_found(outputs)}; wanted {count} numbers, words or vectors of numbers")
+    return outputs
+
+
+def run_singly(mechanism: Mechanism, value: Any, count: int, source: Source) -> Outputs:
+    """Return the outputs of `count` calls for one trial each: a seed that is set anew in every call shows here.
+
+    >>> from sfumato.random import SeededSource
+    >>> run_singly(lambda value, count, rng: [value] * count, 7, 3, SeededSource(1)).tolist()
+    [7, 7, 7]
+    """
+    return np.concatenate([run(mechanism, value, 1, source) for _ in range(count)])
+
+
+def _found(outputs: Outputs) -> str:
+    return f"an array of {outputs.dtype} of shape {outputs.shape}" if outputs.ndim else f"one {outputs.dtype}"

@@ -1,0 +1,208 @@
+"""Which values of an identified list a published cell may stand for, as runs over the list's values in their order.
+
+The attacker of Sweeney (2002) holds exact values and a table of generalised ones; a cell that tells nothing, or whose
+value was missing when the table was made, may stand for anybody's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.errors import SchemaError, suggestion
+from sfumato.hierarchy.calendar import days_of
+from sfumato.schema import Attribute, Kind
+from sfumato.table.axis import DAY, MASKED
+from sfumato.table.cells import MISSING_MARKS, RANGE, Cell
+
+Integers = npt.NDArray[np.int64]
+Runs = list[tuple[int, int]]
+WORDED = frozenset({Kind.CATEGORY, Kind.ORDINAL, Kind.TEXT})
+LAST = "\U0010ffff"  # sorts after any letter
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """A column of a list as codes, and for text t of a release the codes it may stand for: runs `starts[t]` and on.
+
+    >>> ages = fit(["[20-29]", "35", "*"], pl.Series(["21", "35", "29"]))
+    >>> ages.codes.tolist(), ages.runs(0), ages.runs(1), ages.runs(2)
+    ([0, 2, 1], [(0, 1)], [(2, 2)], [(0, 2)])
+    """
+
+    codes: Integers
+    size: int
+    starts: Integers
+    low: Integers
+    high: Integers
+
+    def runs(self, text: int) -> Runs:
+        """The runs of codes that a text covers."""
+        part = slice(self.starts[text], self.starts[text + 1])
+        return list(zip(self.low[part].tolist(), self.high[part].tolist(), strict=True))
+
+    def covering(self, code: int) -> npt.NDArray[np.bool_]:
+        """Which texts may stand for a code."""
+        owners = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        found = np.zeros(len(self.starts) - 1, dtype=np.bool_)
+        found[owners[(self.low <= code) & (code <= self.high)]] = True
+        return found
+
+
+def fit(texts: Sequence[str], values: pl.Series, attribute: Attribute | None = None) -> Fits:
+    """Return how the texts of a released column fit the values of a list; labels are read through a hierarchy.
+
+    A person without a value fits every cell.
+
+    >>> fit(["47***", "{47110, 80331}"], pl.Series(["47110", "", "80331"])).runs(0)
+    [(0, 0), (2, 2)]
+    """
+    marks = MISSING_MARKS if attribute is None else (*MISSING_MARKS, *attribute.missing)
+    words = [word for word in values.unique().to_list() if word not in marks]
+    cells = _cells(texts, words, marks, attribute)
+    line: _Numbers | _Words = _Numbers(words) if _numeric(cells, attribute) else _Words(words, attribute)
+    runs = [_runs_of(line, text, cell) for text, cell in zip(texts, cells, strict=True)]
+    size = len(words)
+    order = {word: code for code, word in enumerate(line.order)} | dict.fromkeys(marks, size)
+    codes = values.replace_strict(order, return_dtype=pl.Int64).to_numpy()
+    if (codes == size).any():
+        runs, size = [_joined([*found, (size, size)]) for found in runs], size + 1
+    flat = np.array([run for found in runs for run in found], dtype=np.int64).reshape(-1, 2)
+    starts = np.cumsum([0, *(len(found) for found in runs)])
+    return Fits(codes, size, starts, flat[:, 0].copy(), flat[:, 1].copy())
+
+
+def _cells(texts: Sequence[str], words: Sequence[str], marks: Sequence[str], attribute: Attribute | None) -> list[Cell]:
+    """Return the texts read; where the column holds days, a month or a year is all of its days."""
+    cells = [Cell.of(text, marks) for text in texts]
+    if attribute is not None and attribute.hierarchy is not None:
+        return cells
+    dated = (attribute is not None and attribute.kind is Kind.DATE) or any(map(DAY.match, (*texts, *words)))
+    return [_days(cell) for cell in cells] if dated else cells
+
+
+def _days(cell: Cell) -> Cell:
+    days = days_of(next(iter(cell.words))) if len(cell.words) == 1 else None
+    return cell if days is None else replace(cell, limits=(days[0].toordinal(), days[1].toordinal()))
+
+
+def _numeric(cells: Iterable[Cell], attribute: Attribute | None) -> bool:
+    """Return whether every cell is a number or a range of numbers, and nothing says that they are names."""
+    named = attribute is not None and (attribute.hierarchy is not None or attribute.kind in WORDED)
+    return not named and all(cell.limits is not None for cell in cells if cell.words)
+
+
+def _runs_of(line: _Numbers | _Words, text: str, cell: Cell) -> Runs:
+    if cell.everything or cell.missing:
+        return [(0, len(line.order) - 1)] if line.order else []
+    return line.runs(text, cell)
+
+
+def _joined(runs: Iterable[tuple[int, int]]) -> Runs:
+    """Return runs in order, neighbours made one."""
+    joined: Runs = []
+    for low, high in sorted(runs):
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+        else:
+            joined.append((low, high))
+    return joined
+
+
+class _Numbers:
+    """A list's values on the line of numbers or days; what is no number stands after them and is in no range."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        limits = {word: Cell.of(word).limits for word in words}
+        numbers = {word: found[0] for word, found in limits.items() if found is not None and found[0] == found[1]}
+        told = sorted(numbers, key=lambda word: (numbers[word], word))
+        self.order = [*told, *sorted(set(words) - set(told))]
+        self._numbers = np.array([numbers[word] for word in told], dtype=np.float64)
+
+    def runs(self, text: str, cell: Cell) -> Runs:
+        """The one run of values within the limits, if there are any."""
+        del text
+        if cell.limits is None:
+            return []
+        low = int(np.searchsorted(self._numbers, cell.limits[0], "left"))
+        high = int(np.searchsorted(self._numbers, cell.limits[1], "right")) - 1
+        return [(low, high)] if low <= high else []
+
+
+class _Words:
+    """A list's values in the order of the hierarchy's leaves or the declared categories, else by length and letters.
+
+    So a node of the hierarchy, a range of categories and a masked prefix (`47***`) are one run each.
+    """
+
+    def __init__(self, words: Sequence[str], attribute: Attribute | None) -> None:
+        self._attribute = attribute
+        self._tree = None if attribute is None else attribute.hierarchy
+        listed = self._tree.leaves if self._tree is not None else ()
+        if attribute is not None and attribute.categories is not None:
+            listed = attribute.categories
+        self._listed = {word: place for place, word in enumerate(listed)}
+        self.order = sorted(words, key=self._key)
+        self._places = {word: place for place, word in enumerate(self.order)}
+
+    def _key(self, word: str) -> tuple[int, int, str]:
+        return self._listed.get(word, len(self._listed)), len(word), word
+
+    def _stretch(self, first: tuple[int, int, str], after: tuple[int, int, str]) -> Runs:
+        """The values from one key up to another."""
+        low, high = (bisect_left(self.order, key, key=self._key) for key in (first, after))
+        return [(low, high - 1)] if low < high else []
+
+    def runs(self, text: str, cell: Cell) -> Runs:
+        """The runs of all values that one of the cell's words may stand for."""
+        if RANGE.fullmatch(text) and text not in self._nodes and text not in self._places:
+            return _joined(self._ranged(text, cell))
+        return _joined(run for word in cell.words for run in self._under(word))
+
+    @cached_property
+    def _nodes(self) -> dict[str, Runs]:
+        """Every label of the hierarchy with its first and last leaf."""
+        nodes: dict[str, Runs] = {}
+        for label, _, start, end in () if self._tree is None else self._tree.nodes():
+            nodes.setdefault(label, []).append((start, end - 1))
+        return nodes
+
+    def _under(self, word: str) -> Iterator[tuple[int, int]]:
+        """The values under a label, a masked prefix's, or the word itself."""
+        for first, last in self._nodes.get(word, []):
+            yield from self._stretch((first, 0, ""), (last + 1, 0, ""))
+        if word in self._nodes:
+            return
+        masked = MASKED.fullmatch(word)
+        if word in self._places:
+            yield self._places[word], self._places[word]
+        elif masked is not None:
+            rest = len(self._listed)
+            yield from self._stretch((rest, len(word), masked["prefix"]), (rest, len(word), masked["prefix"] + LAST))
+            alike = (known for known in self._listed if len(known) == len(word) and known.startswith(masked["prefix"]))
+            yield from ((self._places[known], self._places[known]) for known in alike if known in self._places)
+        elif self._tree is not None and self._attribute is not None:
+            near = suggestion(word, self._nodes)
+            raise SchemaError(f"column '{self._attribute.name}': '{word}' is not in the hierarchy{near}")
+
+    def _ranged(self, text: str, cell: Cell) -> Runs:
+        """The values in a range of ordered words, or of numbers among words."""
+        low, _, high = text.rstrip("?")[1:-1].partition("..")
+        if low in self._listed and high in self._listed and self._tree is None:
+            return self._stretch((self._listed[low], 0, ""), (self._listed[high] + 1, 0, ""))
+        if cell.limits is None:
+            raise SchemaError(f"the range '{text}' has no known order; declare the column's categories in their order")
+        inside = (cell.limits[0] <= self._numbers) & (self._numbers <= cell.limits[1])
+        return [(place, place) for place in np.flatnonzero(inside).tolist()]
+
+    @cached_property
+    def _numbers(self) -> npt.NDArray[np.float64]:
+        """The values that are numbers; no other lies in any range."""
+        limits = (Cell.of(word).limits for word in self.order)
+        return np.array([np.nan if found is None or found[0] != found[1] else found[0] for found in limits])

@@ -1,0 +1,113 @@
+"""Claims of the local door's cards: the ε that the protocol's parameters give, and counts that fit the noise.
+
+A card of reports sends us to the reports themselves; cards of counts and means tell the chances they were made with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sfumato.audit.local import local
+from sfumato.audit.local.header import RATIOS
+from sfumato.audit.verdicts import compared, unaudited
+from sfumato.errors import InputError, ParameterError
+from sfumato.local import LocalProtocol, MeanProtocol, Rappor, protocol_class
+from sfumato.local.means.protocols import PROTOCOLS
+from sfumato.local.probabilities import log_above
+from sfumato.local.reports.wire import read_header
+from sfumato.random import Source
+from sfumato.release import Card
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.table import Table, read
+
+ALIKE = 1e-6
+DIFFERENT = "the chances on the card are not those of its ε"
+
+
+def local_findings(card: Card, path: Path | None, trials: int, rng: Source | None) -> list[Finding]:
+    """Return what became of the claims about reports, counts or a mean."""
+    if any(column.role == "report" for column in card.released.columns):
+        if path is None:
+            raise ParameterError(f"the card is of a file of reports ({card.released.file}); name the file too")
+        return [_same_protocol(card, read_header(path)), *local(path, trials=trials, rng=rng)]
+    try:
+        protocol = _protocol(card)
+    except (InputError, ParameterError, KeyError, TypeError, ValueError) as error:
+        return [unaudited(f"one report costs at most ε={card.guarantee.parameters.get('epsilon')}", str(error))]
+    findings = [_stated(card, protocol)]
+    if path is not None and isinstance(protocol, LocalProtocol) and not isinstance(protocol, Rappor):
+        findings.append(_counts(card, protocol, read(path)))
+    if isinstance(protocol, LocalProtocol):
+        findings += local(protocol, trials=trials, rng=rng)
+    return findings
+
+
+def _protocol(card: Card) -> LocalProtocol | MeanProtocol:
+    """Return a protocol with the card's parameters, over made-up values as many as the card says."""
+    parameters: dict[str, Any] = dict(card.guarantee.parameters)
+    asked = float(parameters.pop("epsilon_asked"))
+    for name in ("epsilon", "epsilon_once", "device_budget"):
+        parameters.pop(name, None)
+    if card.algorithm in PROTOCOLS:
+        low, high = card.released.settings["bounds"]
+        return PROTOCOLS[card.algorithm](low, high, asked)
+    values = tuple(range(int(card.released.settings["domain"])))
+    return protocol_class(card.algorithm)(values, asked, **parameters)
+
+
+def _stated(card: Card, protocol: LocalProtocol | MeanProtocol) -> Finding:
+    """Return whether a report costs more than the card says, by the chances on the card."""
+    stated = float(card.guarantee.parameters["epsilon"])
+    told = {name: int(chance) for name, chance in card.released.settings["chances"].items()}
+    evidence: dict[str, Any] = {"chances": {name: str(chance) for name, chance in told.items()}, "stated": stated}
+    bound = protocol.spent
+    if isinstance(protocol, LocalProtocol):
+        bound = log_above(RATIOS[protocol.name](told, len(protocol.domain)))
+    reasons = [DIFFERENT] * (told != protocol.chances) + [f"they give ε={bound:.6g}"] * (bound > stated)
+    if reasons:
+        evidence["reason"] = " and ".join(reasons)
+    return Finding(
+        claim=f"one report costs at most ε={stated:.6g}",
+        verdict=REFUTED if reasons else NOT_REFUTED,
+        bound=bound,
+        evidence=evidence,
+    )
+
+
+def _same_protocol(card: Card, protocol: LocalProtocol) -> Finding:
+    """Return whether card and reports speak of one protocol, one domain and one ε."""
+    settings: Mapping[str, Any] = card.released.settings
+    pairs = {
+        "protocol": (protocol.name, card.algorithm),
+        "domain": (protocol.domain_hash, str(settings.get("domain_hash"))),
+        "ε": (f"{protocol.spent:.9g}", f"{float(card.guarantee.parameters['epsilon']):.9g}"),
+    }
+    wrong = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    return compared("the card and the header of the reports say the same", wrong, {"protocol": protocol.name})
+
+
+def _counts(card: Card, protocol: LocalProtocol, table: Table) -> Finding:
+    """Return whether the variances are smaller than the protocol's, and counts lie in their intervals and add up."""
+    users = int(card.released.settings["reports"])
+    count, variance, low, high = (
+        table.column(name).cast(pl.Float64).to_numpy() for name in ("count", "variance", "low", "high")
+    )
+    least = min(protocol.variance(users, 0), protocol.variance(users, users))
+    wrong: dict[str, tuple[str, str]] = {}
+    if (variance < least * (1 - ALIKE)).any():
+        wrong["variance"] = (f"{variance.min():.6g}", f"at least {least:.6g}")
+    astray = (count < low - ALIKE * users) | (count > high + ALIKE * users)
+    if astray.any():
+        wrong["counts outside their intervals"] = (str(int(astray.sum())), "")
+    if card.released.settings.get("consistency") == "norm-sub" and users:
+        total = float(np.sum(count))
+        if not math.isclose(total, users, rel_tol=ALIKE):
+            wrong["sum of the counts"] = (f"{total:.6g}", str(users))
+    claim = f"the counts and their variances are those of {users} reports by {protocol.name}"
+    return compared(claim, wrong, {"least variance": least})

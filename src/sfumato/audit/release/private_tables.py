@@ -1,0 +1,127 @@
+"""The promises about neighbours on a table's card: the exact δ of secret sampling worked out again, boxes by trials.
+
+The loss of sampling and suppression is that of Li, Qardaji & Su (2012), "On Sampling, Anonymization, and Differential
+Privacy"; here it is summed term by term. Trials run on made-up rows, never on the data behind the card.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from msgspec.structs import replace
+
+from sfumato.audit.epsilon import epsilon
+from sfumato.audit.verdicts import unaudited
+from sfumato.random import Source
+from sfumato.release import Card
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.schema import Attribute, Kind, Role, Schema
+from sfumato.table import Table
+
+Reals = npt.NDArray[np.float64]
+MOST_RUNS = 600  # of an algorithm that takes milliseconds
+SIDE = 7
+ROUNDING = 1 + 1e-6
+
+
+def private_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
+    """Return what became of a promise about neighbouring tables, if the card has one."""
+    if card.guarantee.neighbours is None:
+        return []
+    claim = f"{card.guarantee.model} with {_words(card.guarantee.parameters)}"
+    if card.algorithm == "safepub":
+        return [_sampling(card), *_scheme(card)]
+    if card.algorithm == "private-mondrian":
+        return [_boxes(card, trials, rng)]
+    return [unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
+
+
+def _words(parameters: dict[str, Any]) -> str:
+    signs = {"epsilon": "ε", "delta": "δ"}
+    numbers = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
+    return ", ".join(f"{signs.get(name, name)}={value:g}" for name, value in numbers.items())
+
+
+def _sampling(card: Card) -> Finding:
+    """Return whether sampling and suppression have a larger δ than the card says."""
+    stated = card.guarantee.parameters
+    loss = float(card.released.settings.get("epsilon_sampling", stated["epsilon"]))
+    k, beta, delta = int(stated["k"]), float(stated["beta"]), float(stated["delta"])
+    found, rows = sampled_delta(k, beta, loss)
+    evidence: dict[str, Any] = {"k": k, "beta": beta, "epsilon": loss, "stated": delta, "rows of the class": rows}
+    if found > delta * ROUNDING:
+        evidence["reason"] = f"a class of {rows} rows and one of {rows - 1} are told apart with δ={found:.3g}"
+    return Finding(
+        claim=f"sampling with β={beta:g} and leaving out classes below {k} costs ε={loss:g} with δ at most {delta:.3g}",
+        verdict=REFUTED if found > delta * ROUNDING else NOT_REFUTED,
+        bound=found,
+        evidence=evidence,
+    )
+
+
+def sampled_delta(k: int, beta: float, loss: float) -> tuple[float, int]:
+    """Return the largest δ between a class of n rows and one of n-1 after sampling and suppression, and that n.
+
+    >>> delta, rows = sampled_delta(10, 0.1, 1.0)
+    >>> f"{delta:.2g}", rows
+    ('1e-08', 14)
+    """
+    factor = math.exp(loss)
+    share = (factor - 1 + beta) / factor  # from a count of share·n on, one row more is too likely
+    largest = math.ceil(4 * k / share) + 50
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
+    before = _shown(0, k, beta, logs)
+    worst, rows = 0.0, 1
+    for count in range(1, largest + 1):
+        after = _shown(count, k, beta, logs)
+        shorter = np.zeros_like(after)
+        shorter[: len(before)] = before
+        for one, other in ((after, shorter), (shorter, after)):
+            delta = float(np.maximum(one - factor * other, 0.0).sum())
+            worst, rows = max((worst, rows), (delta, count))
+        before = after
+    return worst, rows
+
+
+def _shown(rows: int, k: int, beta: float, logs: Reals) -> Reals:
+    """Return the law of the published size of a class of `rows`: its sample, or 0 where that is below k."""
+    sizes = np.arange(rows + 1)
+    law: Reals = np.exp(
+        logs[rows] - logs[sizes] - logs[rows - sizes] + sizes * math.log(beta) + (rows - sizes) * math.log1p(-beta)
+    )
+    hidden = law[:k].sum()
+    law[:k] = 0.0
+    law[0] = hidden
+    return law
+
+
+def _scheme(card: Card) -> list[Finding]:
+    picking = float(card.released.settings.get("epsilon_scheme", 0))
+    if not picking:
+        return []
+    why = "its scores need the rows; the exponential mechanism itself: sfumato audit epsilon exponential"
+    return [unaudited(f"picking the scheme costs at most ε={picking:g}", why)]
+
+
+def _boxes(card: Card, trials: int, rng: Source | None) -> Finding:
+    """Return what trials of the algorithm, with the card's parameters, show on made-up rows."""
+    from sfumato.tabular.private.mondrian import PrivateMondrian
+
+    loss = float(card.guarantee.parameters["epsilon"])
+    chosen = PrivateMondrian(epsilon=loss, depth=int(card.released.settings["depth"]))
+    columns = {name: Attribute(name, Role.QUASI, Kind.INTEGER, bounds=(0, SIDE)) for name in ("x", "y")}
+
+    def released(corner: int, rng: Source) -> list[int]:
+        made_up = pl.DataFrame({name: [0] * corner + [SIDE] * (2 * SIDE) for name in columns})
+        rows = chosen.anonymize(Table(made_up), Schema(columns), rng=rng).table.frame
+        near = sum(1 for text in rows["x"].to_list() if str(text).startswith(("0", "[0")))
+        return [rows.height, near, rows.n_unique()]
+
+    found = epsilon(released, 4, 5, claim=loss, trials=min(trials, MOST_RUNS), rng=rng)
+    reason = f"at least ε={found.bound:.3g} by {found.evidence['trials']} runs on made-up rows"
+    claim = f"{card.guarantee.model} with ε={loss:g}"
+    return replace(found, claim=claim, evidence={**found.evidence, "input": "rows in one corner", "reason": reason})

@@ -1,0 +1,1 @@
+"""What every room stands on: validated parameters, compiled kernels, progress, files that appear whole."""

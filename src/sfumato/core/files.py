@@ -1,0 +1,132 @@
+"""Files that appear whole: several outputs together or not at all, and records that survive a crash.
+
+An output is written beside its place under a temporary name, and a finished set is linked into place without ever
+replacing a file that is already there. The order of steps of a durable write is that of Pillai et al. (2014): write
+beside, flush, rename, flush the folder.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sfumato.errors import InputError
+
+
+class Staging:
+    """Collects output files and moves them into place when the block ends without an error.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "card.json"
+    >>> with Staging() as staging:
+    ...     _ = staging.place(target).write_text("{}")
+    ...     target.exists()
+    False
+    >>> target.read_text()
+    '{}'
+    """
+
+    def __init__(self) -> None:
+        self._moves: list[tuple[Path, Path]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def place(self, target: str | Path) -> Path:
+        """Return the temporary path to write for `target`; refuse a target that exists or cannot be made."""
+        path = Path(target)
+        if path.exists():
+            raise InputError(f"output '{path}' exists; remove it or choose another name")
+        if any(path.resolve() == taken.resolve() for _, taken in self._moves):
+            raise InputError(f"output '{path}' is named twice; choose another name for one of the two")
+        if not path.parent.is_dir():
+            raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")
+        if not os.access(path.parent, os.W_OK):
+            raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
+        temporary = path.with_name(f".{os.getpid()}.partial-{path.name}")
+        self._moves.append((temporary, path))
+        return temporary
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._commit()
+        finally:
+            for temporary, _ in self._moves:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"output cannot be written: {error.strerror or error}") from error
+
+    def _commit(self) -> None:
+        done: list[Path] = []
+        try:
+            for temporary, target in self._moves:
+                _move_without_replacing(temporary, target)
+                done.append(target)
+        except BaseException as error:
+            for moved in done:
+                with suppress(OSError):
+                    moved.unlink()
+            if isinstance(error, FileExistsError):
+                raise InputError(f"output '{target}' appeared meanwhile; choose another name") from error
+            if isinstance(error, OSError):
+                raise InputError(f"output '{target}' cannot be written: {error.strerror or error}") from error
+            raise
+
+
+def _move_without_replacing(temporary: Path, target: Path) -> None:
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        target.open("xb").close()
+        try:
+            temporary.replace(target)
+        except BaseException:
+            target.unlink()
+            raise
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file so that after a crash it is either as before or complete; only its owner may read it.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "index.json"
+    >>> write_durably(file, b"{}")
+    >>> file.read_bytes(), oct(file.stat().st_mode & 0o777)
+    (b'{}', '0o600')
+    """
+    beside = path.with_name(f".{path.name}.partial")
+    beside.unlink(missing_ok=True)
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def hold(lock: int, name: str) -> None:
+    """Lock an open file for this process alone, or say that another has it; it is free again when the file is closed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     hold(file.fileno(), "history 'series'")
+    """
+    import fcntl  # only where something is recorded; not every system has it
+
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"{name} is in use by another process; wait until it is done") from None

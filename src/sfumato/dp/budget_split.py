@@ -1,0 +1,86 @@
+"""One price, several aggregates: how a question's budget is shared, and how unknown keys are let out.
+
+Aggregates share the price evenly. Where keys are unknown, half of it finds the keys that enough persons have (Korolova,
+Kenthapadi, Mishra & Ntoulas 2009; Wilson et al. 2020), and only those get further answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from sfumato.dp.answer import CONFIDENCE, Column
+from sfumato.dp.ledger.amount import Accountant, Cost
+from sfumato.dp.mechanisms.threshold import Threshold
+from sfumato.dp.questions.compiled import Compiled
+from sfumato.dp.questions.estimators import Counting, counted
+from sfumato.dp.questions.request import Cells, Count, Persons, Tallies
+from sfumato.dp.share import Share
+from sfumato.dp.unit import ProtectRows
+from sfumato.random import Noise
+
+
+def whole_share(compiled: Compiled, cost: Cost) -> Share:
+    """Return the whole price of a question as a share of noise.
+
+    The accountant is told by what the cost is counted in.
+    """
+    if cost.rho:
+        return Share(Accountant.ZCDP, Fraction(cost.rho), compiled.norms)
+    return Share(Accountant.PURE, Fraction(cost.epsilon), compiled.norms)
+
+
+def check_noise(compiled: Compiled, cost: Cost) -> None:
+    """Refuse a price for which there is no noise, before it is paid."""
+    share = whole_share(compiled, cost)
+    if compiled.unknown:
+        _ = _threshold(compiled, cost, share).least
+    for estimator in compiled.estimators:
+        estimator.error(share.part(Fraction(1, 2 * len(compiled.estimators))), CONFIDENCE, None)
+
+
+def answer_columns(compiled: Compiled, tallies: Tallies, cost: Cost, noise: Noise) -> tuple[list[Cells], list[Column]]:
+    """Return the groups that leave and their noisy answers."""
+    share = whole_share(compiled, cost)
+    if not compiled.unknown:
+        return tallies.cells, _columns(compiled, tallies.columns, share, noise)
+    threshold = _threshold(compiled, cost, share)
+    passing = threshold.keep([int(units) for units in tallies.columns[0]], noise)
+    order = sorted(passing, key=lambda place: _order(tallies.cells[place]))
+    kept = [tallies.cells[place] for place in order]
+    if only_counts_units(compiled):
+        name = compiled.query.aggregates[0].label
+        return kept, [counted(name, [passing[place] for place in order], threshold.mechanism)]
+    columns = [[column[place] for place in order] for column in tallies.columns[1:]]
+    return kept, _columns(compiled, columns, share.part(Fraction(1, 2)), noise)
+
+
+def _threshold(compiled: Compiled, cost: Cost, share: Share) -> Threshold:
+    """Return what lets unknown keys out, for half of the price, or all of it where it answers the question itself."""
+    price = share.amount if only_counts_units(compiled) else share.amount / 2
+    unit = compiled.unit
+    rows, groups = (unit.rows, 1) if isinstance(unit, ProtectRows) else (1, unit.groups)
+    return Threshold(price, Fraction(cost.delta), rows, groups, compiled.neighbours, share.accountant)
+
+
+def only_counts_units(compiled: Compiled) -> bool:
+    """Return whether the threshold's own noisy counts already answer the question."""
+    if len(compiled.estimators) != 1 or not isinstance(compiled.estimators[0], Counting):
+        return False
+    measure = compiled.estimators[0].measure
+    return isinstance(measure, Persons) or (isinstance(measure, Count) and isinstance(compiled.unit, ProtectRows))
+
+
+def _columns(compiled: Compiled, columns: Sequence[Any], share: Share, noise: Noise) -> list[Column]:
+    part = share.part(Fraction(1, len(compiled.estimators)))
+    made, place = [], 0
+    for estimator in compiled.estimators:
+        after = place + len(estimator.measures)
+        made.append(estimator.answer(columns[place:after], part, noise))
+        place = after
+    return made
+
+
+def _order(cells: Cells) -> tuple[str, ...]:
+    return tuple(str(cell) for cell in cells)

@@ -1,0 +1,93 @@
+"""What a curator declares once: where the rows are, that every line can be read, and a schema that needs no file.
+
+The curator sees the rows, an analyst does not: here an error may speak of a line, later none does (Haeberlen, Pierce &
+Narayan 2011, section 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sfumato.dp.questions.request import Count, EngineRows, Request, Rows
+from sfumato.dp.rows import open_rows
+from sfumato.dp.unit import ProtectRows
+from sfumato.errors import InputError
+from sfumato.schema import Attribute, Schema
+from sfumato.table import read
+
+
+def address(data: Any) -> str | None:
+    """Return where a ledger finds its rows again; a password has no place in it.
+
+    >>> address("postgresql://ana:secret@server/city#rides")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: the address of the database holds a password; give it as PGPASSWORD or in a password file
+    """
+    if isinstance(data, EngineRows):
+        return data.address
+    if isinstance(data, str) and "://" in data:
+        if urlsplit(data).password is not None:
+            raise InputError(
+                "the address of the database holds a password; give it as PGPASSWORD or in a password file"
+            )
+        return data
+    return str(Path(data).resolve()) if isinstance(data, str | Path) else None
+
+
+def whereabouts(data: Any) -> dict[str, str | None]:
+    """Return what a ledger notes about where its rows are: their address, and the engine that opens them if one does.
+
+    >>> whereabouts("postgresql://server/city#rides")
+    {'data': 'postgresql://server/city#rides'}
+    """
+    engine = {"engine": data.engine} if isinstance(data, EngineRows) else {}
+    return {"data": address(data), **engine}
+
+
+def declared_rows(data: Any, schema: Schema) -> Rows:
+    """Return the rows as the curator declares them: a file is read once in full, so a broken line is refused here.
+
+    Later questions leave out what they cannot read, since an error would depend on the rows.
+
+    >>> import polars as pl
+    >>> len(declared_rows(pl.DataFrame({"age": [31]}), Schema.from_roles(quasi=["age"])).fingerprint())
+    64
+    """
+    place = address(data)
+    rows = open_rows(data, schema)
+    if isinstance(rows, EngineRows):
+        rows.declare()
+        return rows
+    if place is not None and "://" not in place:
+        lines = read(place).frame.height
+        (found,) = rows.collect(Request((Count(),), ProtectRows())).columns[0]
+        if found != lines:
+            lost = f"{lines - found} of {lines} lines cannot be read"
+            raise InputError(f"file '{place}': {lost}; shorten lines of more than 2 MB")
+    return rows
+
+
+def without_files(schema: Schema) -> Schema:
+    """Return the schema as the ledger keeps it: a hierarchy's leaves listed as categories, so that no file is needed.
+
+    >>> without_files(Schema())
+    Traceback (most recent call last):
+    sfumato.errors.InputError: the schema declares no column; a private answer needs declared bounds and categories
+    """
+    if not schema.columns:
+        raise InputError("the schema declares no column; a private answer needs declared bounds and categories")
+    columns = {
+        name: entry
+        if entry.hierarchy is None
+        else replace(entry, hierarchy=None, hierarchy_file=None, categories=_leaves(entry))
+        for name, entry in schema.columns.items()
+    }
+    return replace(schema, columns=columns)
+
+
+def _leaves(entry: Attribute) -> tuple[str, ...] | None:
+    numeric = entry.kind is not None and entry.kind.numeric
+    return None if numeric or entry.hierarchy is None else entry.hierarchy.leaves

@@ -1,0 +1,113 @@
+"""What a ledger keeps, and the seam behind which a file or, later, a server database keeps it.
+
+A store gives transactions in the sense of Gray & Reuter (1993): alone, whole, and durable once they end.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from sfumato.dp.ledger.amount import Budget, Cost
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a ledger may spend and has spent; `closed` where only named analysts may ask.
+
+    >>> Account(Budget(epsilon=1), closed=False, spent=Cost(epsilon="0.3")).left
+    Cost(epsilon=Decimal('0.7'), delta=Decimal('0'), rho=Decimal('0'))
+    """
+
+    budget: Budget
+    closed: bool
+    spent: Cost
+
+    @property
+    def left(self) -> Cost:
+        """What is left of the budget."""
+        return self.budget.total.less(self.spent)
+
+
+@dataclass(frozen=True)
+class Purse:
+    """What one analyst may spend (None: as much as the ledger) and has spent.
+
+    >>> Purse(None, Cost()).share is None
+    True
+    """
+
+    share: Cost | None
+    spent: Cost
+
+
+@dataclass(frozen=True)
+class EntryRecord:
+    """One line of the ledger; `again` where an answer was shown to one more analyst and cost the ledger nothing.
+
+    >>> EntryRecord(1, "2026-01-01T00:00:00+00:00", "ana", 1, "count", Cost(), again=False, answered=False).answered
+    False
+    """
+
+    number: int
+    time: str
+    analyst: str
+    version: int
+    question: str
+    cost: Cost
+    again: bool
+    answered: bool
+
+
+class Book(Protocol):
+    """What one transaction may read and write; a question is known by its hash."""
+
+    def account(self) -> Account:
+        """Return the ledger's terms and total."""
+
+    def spend(self, spent: Cost) -> None:
+        """Set the ledger's total."""
+
+    def secret(self) -> bytes:
+        """Return the random bytes made with the ledger."""
+
+    def purse(self, analyst: str) -> Purse | None:
+        """Return an analyst's share and total, or None for one who is not in the ledger yet."""
+
+    def fill_purse(self, analyst: str, spent: Cost) -> None:
+        """Set an analyst's total, and add one who is not in the ledger yet."""
+
+    def version(self) -> int:
+        """Return the number of the version declared last."""
+
+    def facts(self, version: int) -> str | None:
+        """Return the JSON declared with a version, or None if there is no such version."""
+
+    def add_version(self, time: str, facts: str) -> int:
+        """Add a version and return its number."""
+
+    def paid(self, question: bytes, version: int, analyst: str) -> int | None:
+        """Return the number of the first entry by which an analyst paid for a question, or None."""
+
+    def answer(self, question: bytes, version: int) -> bytes | None:
+        """Return the stored answer, or None."""
+
+    def keep(self, question: bytes, version: int, answer: bytes) -> None:
+        """Store the first answer to a question."""
+
+    def add(self, question: bytes, record: EntryRecord) -> int:
+        """Add an entry and return its number; the record's own number is not looked at."""
+
+    def settle(self, number: int, question: bytes, version: int) -> bool:
+        """Mark an entry as answered; return whether there is such an entry for this question."""
+
+    def page(self, after: int) -> list[EntryRecord]:
+        """Return some entries that follow a number, in order; none at the end."""
+
+
+class Store(Protocol):
+    """Transactions over a book: `writing` is alone, and durable when its block ends; an error in it undoes all."""
+
+    def reading(self) -> AbstractContextManager[Book]: ...
+    def writing(self) -> AbstractContextManager[Book]: ...

@@ -1,0 +1,143 @@
+"""Laplace and Gaussian noise on integers: the mechanisms for counts and sums on a public grid.
+
+Dwork, McSherry, Nissim & Smith (2006) for the scale of Laplace noise, Ghosh, Roughgarden & Sundararajan (2009) for its
+discrete form, Canonne, Kamath & Steinke (2020, theorem 4) for the discrete Gaussian; proofs in
+`docs/algorithms/mechanisms.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core.parameters import Rule
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, confident, exact
+from sfumato.dp.mechanisms.tails import gaussian_reach, laplace_reach
+from sfumato.errors import ParameterError
+from sfumato.random import Noise, noise_from
+
+
+@dataclass(frozen=True)
+class Laplace(Mechanism):
+    """Discrete Laplace noise: an integer x is added with probability proportional to exp(-|x|/scale).
+
+    Answers that one unit moves by at most `l1` in sum cost ε = l1/scale.
+
+    >>> mechanism = Laplace.for_epsilon("0.1", l1=1)
+    >>> mechanism.scale, mechanism.cost(1), mechanism.half_width(0.95)
+    (Fraction(10, 1), Fraction(1, 10), 30)
+    """
+
+    scale: Fraction
+
+    RULES: ClassVar[dict[str, Rule]] = {"scale": Positive()}
+    EXACT: ClassVar[tuple[str, ...]] = ("scale",)
+    words: ClassVar[str] = "discrete Laplace"
+
+    @classmethod
+    def for_epsilon(cls, epsilon: Number, l1: int) -> Laplace:
+        """Return the mechanism that costs exactly ε where one unit moves the answers by at most `l1` in sum."""
+        return cls(_sensitivity(l1) / _budget(epsilon, "epsilon"))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise, 2q/(1-q)² with q = exp(-1/scale)."""
+        return 0.5 / math.sinh(0.5 / float(self.scale)) ** 2 if self.scale > Fraction(1, 1000) else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise."""
+        return math.sqrt(self.variance)
+
+    def cost(self, l1: Number) -> Fraction:
+        """Return ε for answers that one unit moves by at most `l1` in sum."""
+        return exact(l1) / self.scale
+
+    def half_width(self, confidence: float) -> int:
+        """Return the smallest h such that the noise lies within ±h with at least this probability."""
+        return laplace_reach(self.scale, confident(confidence))
+
+    def release(self, values: Sequence[int], noise: Noise | None = None) -> list[int]:
+        """Return every value with noise of its own."""
+        return (noise or noise_from()).laplace(values, self.scale)
+
+    def release_on_grid(self, value: Number, step: Number, noise: Noise | None = None) -> Fraction:
+        """Return a number with noise, on the public grid of multiples of `step`; the scale counts steps.
+
+        The value is rounded to the grid first, so a number that one unit moves by Δ moves by at most ⌈Δ/step⌉ steps.
+
+        >>> from sfumato.random import SeededNoise
+        >>> Laplace.for_epsilon(1, l1=100).release_on_grid("3.14159", "0.01", SeededNoise(1)) % Fraction("0.01")
+        Fraction(0, 1)
+        """
+        return _on_grid(self, value, step, noise)
+
+
+@dataclass(frozen=True)
+class Gaussian(Mechanism):
+    """Discrete Gaussian noise: an integer x is added with probability proportional to exp(-x²/(2·variance)).
+
+    Answers that one unit moves by at most `l2_squared` in the sum of squares cost ρ = l2_squared/(2·variance).
+
+    >>> mechanism = Gaussian.for_rho("0.005", l2_squared=1)
+    >>> mechanism.variance, mechanism.cost(1), mechanism.half_width(0.95)
+    (Fraction(100, 1), Fraction(1, 200), 20)
+    """
+
+    variance: Fraction
+
+    RULES: ClassVar[dict[str, Rule]] = {"variance": Positive()}
+    EXACT: ClassVar[tuple[str, ...]] = ("variance",)
+    words: ClassVar[str] = "discrete Gaussian"
+
+    @classmethod
+    def for_rho(cls, rho: Number, l2_squared: int) -> Gaussian:
+        """Return the mechanism that costs exactly ρ where one unit moves the answers by at most √`l2_squared`."""
+        return cls(_sensitivity(l2_squared) / (2 * _budget(rho, "rho")))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise, or a little more where that is below one."""
+        return math.sqrt(self.variance)
+
+    def cost(self, l2_squared: Number) -> Fraction:
+        """Return ρ for answers that one unit moves by at most `l2_squared` in the sum of squares."""
+        return exact(l2_squared) / (2 * self.variance)
+
+    def half_width(self, confidence: float) -> int:
+        """Return the smallest h such that the noise lies within ±h with at least this probability."""
+        return gaussian_reach(self.variance, confident(confidence))
+
+    def release(self, values: Sequence[int], noise: Noise | None = None) -> list[int]:
+        """Return every value with noise of its own."""
+        return (noise or noise_from()).gaussian(values, self.variance)
+
+    def release_on_grid(self, value: Number, step: Number, noise: Noise | None = None) -> Fraction:
+        """Return a number with noise, on the public grid of multiples of `step`; the variance counts squared steps.
+
+        >>> from sfumato.random import SeededNoise
+        >>> Gaussian.for_rho(1, l2_squared=100).release_on_grid(2.5, "0.5", SeededNoise(1)).denominator in (1, 2)
+        True
+        """
+        return _on_grid(self, value, step, noise)
+
+
+def _on_grid(mechanism: Laplace | Gaussian, value: Number, step: Number, noise: Noise | None) -> Fraction:
+    width = _budget(step, "step of the grid")
+    return mechanism.release([round(exact(value) / width)], noise)[0] * width
+
+
+def _budget(value: Number, name: str) -> Fraction:
+    found = exact(value)
+    if found <= 0:
+        raise ParameterError(f"the {name} is {value}; give a number above 0")
+    return found
+
+
+def _sensitivity(value: int) -> Fraction:
+    if value < 1 or value != int(value):
+        raise ParameterError(f"the sensitivity is {value}; give an integer of at least 1")
+    return Fraction(value)

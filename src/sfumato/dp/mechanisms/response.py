@@ -1,0 +1,87 @@
+"""Randomised response: a category is told truly with a known probability, else another one is named.
+
+Warner (1965) for two categories, Kairouz, Bonawitz & Ramage (2016) for many; the probability of the truth is rounded
+down to a binary fraction, so that the promise is kept exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from sfumato.core.parameters import Rule
+from sfumato.dp.mechanisms.base import Mechanism, Positive
+from sfumato.errors import InputError, ParameterError
+from sfumato.random import Noise, noise_from
+
+WORK = Context(prec=60, rounding=ROUND_FLOOR)
+LARGEST_EPSILON = 30  # beyond, the truth is so likely that a float cannot tell it from 1
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Mechanism):
+    """The true category with probability e^ε/(e^ε + c - 1), any of the other c - 1 with the rest in equal parts.
+
+    >>> coin = RandomizedResponse(("no", "yes"), Fraction(1))
+    >>> round(float(coin.truth), 4), round(float(coin.lie), 4)
+    (0.7311, 0.2689)
+    """
+
+    categories: tuple[str | int, ...]
+    epsilon: Fraction
+
+    RULES: ClassVar[dict[str, Rule]] = {"epsilon": Positive(below=LARGEST_EPSILON)}
+    EXACT: ClassVar[tuple[str, ...]] = ("epsilon",)
+    words: ClassVar[str] = "randomised response"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "categories", tuple(self.categories))
+        if len(set(self.categories)) < max(2, len(self.categories)):
+            raise ParameterError(f"the categories are {self.categories}; give two or more different ones")
+        super().__post_init__()
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """The probability of the true category: the largest binary fraction that keeps ε, in at most 53 bits."""
+        with localcontext(WORK):
+            power = (Decimal(self.epsilon.numerator) / Decimal(self.epsilon.denominator)).exp()
+            odds = Fraction(power) * (1 - Fraction(1, 10**50))
+        limit = odds / (odds + len(self.categories) - 1)
+        nearest = float(limit)
+        return Fraction(nearest if Fraction(nearest) <= limit else math.nextafter(nearest, 0.0))
+
+    @property
+    def lie(self) -> Fraction:
+        """The probability of each of the other categories."""
+        return (1 - self.truth) / (len(self.categories) - 1)
+
+    @property
+    def rho(self) -> Fraction:
+        """What a response costs under zCDP: ε²/2 (Bun & Steinke 2016)."""
+        return self.epsilon**2 / 2
+
+    def respond(self, value: str | int, noise: Noise | None = None) -> str | int:
+        """Return the category that is told in place of the true one."""
+        if value not in self.categories:
+            raise InputError("the value to be told is none of the declared categories")
+        place = self.categories.index(value)
+        drawn = (noise or noise_from()).randomized_response(place, len(self.categories), self.truth)
+        return self.categories[drawn]
+
+    def estimate(self, told: Mapping[str | int, int]) -> dict[str | int, float]:
+        """Return for each category the unbiased estimate of how many truly have it, from how many told it.
+
+        >>> coin = RandomizedResponse(("no", "yes"), Fraction(1))
+        >>> sum(coin.estimate({"no": 70, "yes": 30}).values())
+        100.0
+        """
+        total = sum(told.values())
+        return {
+            category: float((told.get(category, 0) - total * self.lie) / (self.truth - self.lie))
+            for category in self.categories
+        }

@@ -1,0 +1,133 @@
+"""Choosing one of many candidates by their scores: the exponential mechanism and report-noisy-max.
+
+McSherry & Talwar (2007) for the first; McKenna & Sheldon (2020) for the second as permute-and-flip, which Ding et al.
+(2021) show to be report-noisy-max with exponential noise. Cesar & Rogers (2021): the first costs ε²/8 under zCDP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.core.parameters import OneOf, Rule, Whole
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, confident, exact
+from sfumato.errors import InputError, ParameterError
+from sfumato.random import Noise, noise_from
+
+ROOT_PRECISION = 10**12
+
+
+RULES: dict[str, Rule] = {"epsilon": Positive(), "sensitivity": Whole(1), "monotone": OneOf((False, True))}
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism(Mechanism):
+    """Candidate i with probability proportional to exp(ε·score/(2·sensitivity)), or without the 2 if `monotone`.
+
+    One unit moves every score by at most `sensitivity`; a score may rise while another falls, hence the 2. Where one
+    unit moves all scores in the same direction, say so by `monotone`.
+
+    >>> from sfumato.random import SeededNoise
+    >>> ExponentialMechanism(Fraction(1)).choose([0, 5, 100], SeededNoise(1))
+    2
+    """
+
+    epsilon: Fraction
+    sensitivity: int = 1
+    monotone: bool = False
+
+    RULES: ClassVar[dict[str, Rule]] = RULES
+    EXACT: ClassVar[tuple[str, ...]] = ("epsilon",)
+    words: ClassVar[str] = "exponential mechanism"
+
+    @classmethod
+    def for_rho(cls, rho: Number, sensitivity: int = 1, *, monotone: bool = False) -> ExponentialMechanism:
+        """Return the mechanism that costs at most ρ under zCDP: ε = √(8ρ), rounded down to a fraction.
+
+        >>> ExponentialMechanism.for_rho("0.125").epsilon
+        Fraction(1, 1)
+        """
+        square = 8 * exact(rho)
+        if square <= 0:
+            raise ParameterError(f"the rho is {rho}; give a number above 0")
+        root = math.isqrt(square.numerator * ROOT_PRECISION**2 // square.denominator)
+        return cls(Fraction(root, ROOT_PRECISION), sensitivity, monotone)
+
+    @property
+    def rho(self) -> Fraction:
+        """What a choice costs under zCDP: ε²/8, since its privacy loss has a range of ε (Cesar & Rogers 2021)."""
+        return self.epsilon**2 / 8
+
+    @property
+    def scale(self) -> Fraction:
+        """The gap between two scores that makes the better one e times as likely."""
+        return _scale(self)
+
+    def score_error(self, candidates: int, confidence: float) -> int:
+        """Return by how much the chosen score is below the best one at most, with at least this probability.
+
+        >>> ExponentialMechanism(Fraction(1)).score_error(1001, 0.95)
+        20
+        """
+        return _score_error(self.scale, candidates, confidence)
+
+    def choose(self, scores: Sequence[int], noise: Noise | None = None) -> int:
+        """Return the index of the chosen candidate; the higher its score, the likelier."""
+        return (noise or noise_from()).exponential(_some(scores), self.scale)
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax(Mechanism):
+    """The candidate whose score is highest after exponential noise: the same ε, never a larger expected error.
+
+    Sensitivity and `monotone` mean the same as for the exponential mechanism.
+
+    >>> from sfumato.random import SeededNoise
+    >>> ReportNoisyMax(Fraction(1)).choose([0, 5, 100], SeededNoise(1))
+    2
+    """
+
+    epsilon: Fraction
+    sensitivity: int = 1
+    monotone: bool = False
+
+    RULES: ClassVar[dict[str, Rule]] = RULES
+    EXACT: ClassVar[tuple[str, ...]] = ("epsilon",)
+    words: ClassVar[str] = "report noisy max (permute-and-flip)"
+
+    @property
+    def rho(self) -> Fraction:
+        """What a choice costs under zCDP: ε²/2, as for anything purely private (Bun & Steinke 2016)."""
+        return self.epsilon**2 / 2
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the exponential noise."""
+        return _scale(self)
+
+    def score_error(self, candidates: int, confidence: float) -> int:
+        """Return by how much the chosen score is below the best one at most, with at least this probability."""
+        return _score_error(self.scale, candidates, confidence)
+
+    def choose(self, scores: Sequence[int], noise: Noise | None = None) -> int:
+        """Return the index of the chosen candidate; the higher its score, the likelier."""
+        return (noise or noise_from()).permute_and_flip(_some(scores), self.scale)
+
+
+def _scale(mechanism: ExponentialMechanism | ReportNoisyMax) -> Fraction:
+    return (1 if mechanism.monotone else 2) * mechanism.sensitivity / mechanism.epsilon
+
+
+def _score_error(scale: Fraction, candidates: int, confidence: float) -> int:
+    """A candidate that far behind is chosen with at most exp(-gap/scale), and there are at most `candidates`."""
+    return math.ceil(scale * exact(math.log(candidates / confident(confidence)) * (1 + 1e-12)))
+
+
+def _some(scores: Sequence[int]) -> list[int]:
+    """The scores as Python's own integers, whatever they come as, and at least one."""
+    if len(scores) == 0:
+        raise InputError("there is no candidate to choose; give at least one score")
+    return [int(score) for score in scores]

@@ -1,0 +1,291 @@
+"""From exact integers to noisy answers: for each aggregate, what it asks of the rows and how it makes that public.
+
+Counts and sums get additive noise; means and variances are made of noisy counts and sums around the middle of the
+bounds (Dwork & Roth 2014, section 3.3), so nothing but released numbers enters them; quantiles, minimum and maximum
+are chosen by the exponential mechanism (McSherry & Talwar 2007; Smith 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sfumato.dp.answer import CONFIDENCE, Column, Value
+from sfumato.dp.mechanisms.additive import Gaussian, Laplace
+from sfumato.dp.mechanisms.ranks import quantile_scores, quantile_sensitivity
+from sfumato.dp.questions.grids import Line
+from sfumato.dp.questions.request import Count, Ladder, Measure, Persons, Present, Total
+from sfumato.dp.share import Norms, Share
+from sfumato.random import Noise
+
+Tally = Sequence[Any]
+HALF = Fraction(1, 2)
+THIRD = Fraction(1, 3)
+
+
+class Estimator(Protocol):
+    """One aggregate: the measures it needs, the noise a share buys it, and the public column it makes of them."""
+
+    @property
+    def measures(self) -> tuple[Measure, ...]: ...
+    def error(self, share: Share, confidence: float, rows: int | None) -> float: ...
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column: ...
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Rows, rows with a value, or persons: an integer with noise."""
+
+    name: str
+    measure: Count | Present | Persons
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (self.measure,)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """By how much one row adds at most, and changes at most."""
+        return 1, 1
+
+    def norms(self, norms: Norms) -> Norms:
+        """How far one unit moves the answers; persons count once in a group."""
+        return norms.per_person() if isinstance(self.measure, Persons) else norms
+
+    def _mechanism(self, share: Share) -> Laplace | Gaussian:
+        return replace(share, norms=self.norms(share.norms)).additive(*self.reach)
+
+    def error(self, share: Share, confidence: float, rows: int | None) -> float:
+        del rows
+        return self._mechanism(share).half_width(confidence)
+
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+        return self.with_noise(tallies[0], self._mechanism(share), noise)
+
+    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> Column:
+        """The public column, with noise of a given mechanism."""
+        return counted(self.name, mechanism.release(tally, noise), mechanism)
+
+
+def noise_scale(mechanism: Laplace | Gaussian) -> float:
+    """Return the parameter by which the field names the noise: Laplace's scale, the Gaussian's standard deviation.
+
+    >>> noise_scale(Laplace(Fraction(10)))
+    10.0
+    """
+    return float(mechanism.scale) if isinstance(mechanism, Laplace) else mechanism.deviation
+
+
+def counted(name: str, values: Sequence[int], mechanism: Laplace | Gaussian) -> Column:
+    """The public column of noisy counts."""
+    half = round(mechanism.half_width(CONFIDENCE))
+    return Column(
+        name=name,
+        mechanism=mechanism.words,
+        values=list(values),
+        low=[value - half for value in values],
+        high=[value + half for value in values],
+        scale=[noise_scale(mechanism)] * len(values),
+        counts=True,
+    )
+
+
+@dataclass(frozen=True)
+class Summing:
+    """The sum of a column on its grid."""
+
+    name: str
+    line: Line
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (Total(self.line.grid, origin=-self.line.first),)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """By how much one row adds at most, and changes at most."""
+        return self.line.most, max(self.line.most, self.line.grid.steps)
+
+    def norms(self, norms: Norms) -> Norms:
+        """How far one unit moves the answers."""
+        return norms
+
+    def _mechanism(self, share: Share) -> Laplace | Gaussian:
+        return share.additive(*self.reach)
+
+    def error(self, share: Share, confidence: float, rows: int | None) -> float:
+        del rows
+        return float(self._mechanism(share).half_width(confidence) * self.line.step)
+
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+        return self.with_noise(tallies[0], self._mechanism(share), noise)
+
+    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> Column:
+        """The public column, with noise of a given mechanism."""
+        step, half = self.line.step, mechanism.half_width(CONFIDENCE)
+        noisy = mechanism.release(tally, noise)
+        return Column(
+            name=self.name,
+            mechanism=mechanism.words,
+            values=[self.line.show(value * step) for value in noisy],
+            low=[self.line.show((value - half) * step) for value in noisy],
+            high=[self.line.show((value + half) * step) for value in noisy],
+            scale=[noise_scale(mechanism) * step] * len(noisy),
+        )
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """The mean: a noisy sum around the middle of the bounds over a noisy count."""
+
+    name: str
+    line: Line
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (Present(self.line.grid), Total(self.line.grid, origin=self.line.middle))
+
+    def _mechanisms(self, share: Share) -> tuple[Any, Any]:
+        reach = self.line.grid.steps - self.line.middle
+        return share.part(HALF).additive(1, 1), share.part(HALF).additive(reach, self.line.grid.steps)
+
+    def error(self, share: Share, confidence: float, rows: int | None) -> float:
+        counts, sums = self._mechanisms(share)
+        halves = [mechanism.half_width((1 + confidence) / 2) for mechanism in (counts, sums)]
+        least = max((rows or 0) - halves[0], 1)
+        reach = self.line.grid.steps - self.line.middle
+        return float(min((halves[1] + reach * halves[0]) / least, self.line.grid.steps) * self._step)
+
+    @property
+    def _step(self) -> float:
+        return self.line.step
+
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+        counts, sums = self._mechanisms(share)
+        noisy = list(zip(counts.release(tallies[0], noise), sums.release(tallies[1], noise), strict=True))
+        halves = [mechanism.half_width((1 + CONFIDENCE) / 2) for mechanism in (counts, sums)]
+        spans = [ratio_span((total, halves[1]), (count, halves[0])) for count, total in noisy]
+        return Column(
+            name=self.name,
+            mechanism=f"{sums.words} (sum and count)",
+            values=[self._shown(total / max(count, 1)) for count, total in noisy],
+            low=[self._shown(low) for low, _ in spans],
+            high=[self._shown(high) for _, high in spans],
+            scale=[noise_scale(sums) / max(count, 1) * self._step for count, _ in noisy],
+        )
+
+    def _shown(self, offset: float) -> Value:
+        position = min(max(self.line.middle + offset, 0), self.line.grid.steps)
+        return (self.line.first + position) * self._step
+
+
+def ratio_span(above: tuple[float, float], below: tuple[float, float]) -> tuple[float, float]:
+    """The least and the largest quotient of two numbers known to within their half widths; the divisor is at least 1.
+
+    >>> ratio_span((10, 2), (4, 0))
+    (2.0, 3.0)
+    """
+    divisors = [max(below[0] - below[1], 1.0), max(below[0] + below[1], 1.0)]
+    quotients = [(above[0] + sign * above[1]) / divisor for sign in (-1, 1) for divisor in divisors]
+    return min(quotients), max(quotients)
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """The variance: mean of squares around the middle, less the square of the mean around the middle."""
+
+    name: str
+    line: Line
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        grid, middle = self.line.grid, self.line.middle
+        return (Present(grid), Total(grid, origin=middle), Total(grid, origin=middle, power=2))
+
+    @property
+    def _reach(self) -> int:
+        return self.line.grid.steps - self.line.middle
+
+    def _mechanisms(self, share: Share) -> tuple[Any, Any, Any]:
+        third, reach = share.part(THIRD), self._reach
+        return third.additive(1, 1), third.additive(reach, self.line.grid.steps), third.additive(reach**2, reach**2)
+
+    def error(self, share: Share, confidence: float, rows: int | None) -> float:
+        halves = [mechanism.half_width((2 + confidence) / 3) for mechanism in self._mechanisms(share)]
+        least, reach = max((rows or 0) - halves[0], 1), self._reach
+        mean = min((halves[1] + reach * halves[0]) / least, 2 * reach)
+        square = min((halves[2] + reach**2 * halves[0]) / least, reach**2)
+        return float(min(square + 2 * reach * mean, reach**2) * self.line.step**2)
+
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+        mechanisms = self._mechanisms(share)
+        noisy = [mechanism.release(tally, noise) for mechanism, tally in zip(mechanisms, tallies, strict=True)]
+        halves = [mechanism.half_width((2 + CONFIDENCE) / 3) for mechanism in mechanisms]
+        rows = [self._variance(numbers, halves) for numbers in zip(*noisy, strict=True)]
+        return Column(
+            name=self.name,
+            mechanism=f"{mechanisms[0].words} (squares, sum and count)",
+            values=[value for value, _, _ in rows],
+            low=[low for _, low, _ in rows],
+            high=[high for _, _, high in rows],
+            scale=[noise_scale(mechanisms[2]) / max(count, 1) * self.line.step**2 for count in noisy[0]],
+        )
+
+    def _variance(self, numbers: tuple[int, ...], halves: Sequence[float]) -> tuple[float, float, float]:
+        count, total, squares = numbers
+        unit, most = self.line.step**2, float(self._reach**2)
+        mean_low, mean_high = ratio_span((total, halves[1]), (count, halves[0]))
+        square_low, square_high = ratio_span((squares, halves[2]), (count, halves[0]))
+        nearest = 0.0 if mean_low <= 0 <= mean_high else min(mean_low**2, mean_high**2)
+        farthest = max(mean_low**2, mean_high**2)
+        divisor = max(count, 1)
+        raw = squares / divisor - (total / divisor) ** 2, square_low - farthest, square_high - nearest
+        value, low, high = (min(max(number, 0.0), most) * unit for number in raw)
+        return value, low, high
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """A quantile (minimum and maximum are the quantiles at 0 and 1), chosen on a public ladder of values."""
+
+    name: str
+    line: Line
+    level: Fraction
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        return (Ladder(self.line.grid),)
+
+    def _mechanism(self, share: Share) -> Any:
+        return share.selection(quantile_sensitivity(self.level, share.norms.rows, share.norms.neighbours))
+
+    def error(self, share: Share, confidence: float, rows: int | None) -> float:
+        """By how many rows the rank of the answer is off at most, beyond the ladder's own fineness.
+
+        At the ends the wanted rank lies the margin inside, which comes on top.
+        """
+        del rows
+        mechanism, candidates = self._mechanism(share), self.line.grid.steps + 1
+        margin = self._margin(mechanism) if self.level in {0, 1} else 0
+        return float(mechanism.score_error(candidates, confidence) / self.level.denominator + margin)
+
+    def _margin(self, mechanism: Any) -> int:
+        """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
+        return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
+
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+        mechanism = self._mechanism(share)
+        margin = self._margin(mechanism)
+        chosen = [mechanism.choose(quantile_scores(counts, self.level, margin), noise) for counts in tallies[0]]
+        ranks = self.error(share, CONFIDENCE, None)
+        return Column(
+            name=self.name,
+            mechanism=mechanism.words,
+            values=[self.line.show(self.line.grid.value(position)) for position in chosen],
+            low=[None] * len(chosen),
+            high=[None] * len(chosen),
+            scale=[float(ranks)] * len(chosen),
+            unit_of_scale="rows by which the rank may be off, with 95 % confidence",
+        )

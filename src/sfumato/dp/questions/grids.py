@@ -1,0 +1,157 @@
+"""Public grids and keys out of a schema: what a private answer may know about a column before it sees a row.
+
+Values are clamped to the declared bounds and rounded to a grid whose step is one (integers, dates) or a power of two,
+so that sums are exact integers (Mironov 2012 shows what floating point gives away).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+from dataclasses import dataclass
+
+from sfumato.dp.questions.query import Bins
+from sfumato.dp.questions.request import Binned, Cell, Declared, Grid, Key, Unknown
+from sfumato.errors import ParameterError, SchemaError, suggestion
+from sfumato.schema import Attribute, Kind, Schema
+
+EPOCH = dt.date(1970, 1, 1)
+FINENESS = 2**20
+RUNGS = 1000
+MOST_GROUPS = 1_000_000
+LARGEST = 2**50
+
+
+@dataclass(frozen=True)
+class Line:
+    """A numeric column on its grid: position p stands for the value (first + p)·step, exactly.
+
+    >>> line = Line(Grid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER)
+    >>> line.most, line.middle
+    (94, 39)
+    """
+
+    grid: Grid
+    first: int
+    step: float
+    kind: Kind
+
+    @property
+    def most(self) -> int:
+        """The largest absolute value, in steps."""
+        return max(abs(self.first), abs(self.first + self.grid.steps))
+
+    @property
+    def middle(self) -> int:
+        """The position in the middle."""
+        return self.grid.steps // 2
+
+    def show(self, value: float) -> Cell:
+        """A value as it is published: a whole number or a date where the column holds such."""
+        if self.kind is Kind.DATE:
+            return (EPOCH + dt.timedelta(days=round(value))).isoformat()
+        return round(value) if self.kind is Kind.INTEGER else value
+
+    def show_edge(self, edge: float) -> Cell:
+        """The edge of a bin as it is published; between two whole numbers it stays what it is.
+
+        >>> Line(Grid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER).show_edge(17.5)
+        17.5
+        """
+        return self.show(edge) if float(edge).is_integer() else edge
+
+
+def attribute_of(schema: Schema, name: str) -> Attribute:
+    """Return the declared column of that name, or say which one was meant.
+
+    >>> attribute_of(Schema.from_roles(quasi=["age"]), "aeg")
+    Traceback (most recent call last):
+    sfumato.errors.SchemaError: column 'aeg' is not in the schema; did you mean 'age'?
+    """
+    if name not in schema.columns:
+        raise SchemaError(f"column '{name}' is not in the schema{suggestion(name, schema.columns)}")
+    return schema.columns[name]
+
+
+def line_of(schema: Schema, name: str) -> Line:
+    """Return the grid of a numeric column, from its declared bounds alone.
+
+    >>> line_of(Schema.from_roles(quasi=["age"]), "age")
+    Traceback (most recent call last):
+    sfumato.errors.SchemaError: column 'age' has no public bounds; declare type and bounds = [low, high] in the schema
+    """
+    attribute = attribute_of(schema, name)
+    if attribute.bounds is None or not attribute.public or attribute.kind is None:
+        raise SchemaError(f"column '{name}' has no public bounds; declare type and bounds = [low, high] in the schema")
+    low, high = (_number(limit) for limit in attribute.bounds)
+    if max(abs(low), abs(high)) > LARGEST:
+        raise SchemaError(f"column '{name}' has bounds beyond ±2^50; declare narrower ones")
+    step = 1.0 if attribute.kind in {Kind.INTEGER, Kind.DATE} else _step(low, high)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return Line(Grid(name, first * step, last * step, last - first), first, step, attribute.kind)
+
+
+def ladder_of(schema: Schema, name: str) -> Line:
+    """Return the coarser grid on which a quantile is chosen: every integer, or a thousand rungs."""
+    line = line_of(schema, name)
+    steps = min(line.grid.steps, RUNGS)
+    return Line(Grid(name, line.grid.low, line.grid.high, steps), 0, 0.0, line.kind)
+
+
+def key_of(schema: Schema, key: str | Bins) -> Key:
+    """Return the public cells of a key to group by, or a key whose values are unknown.
+
+    >>> schema = Schema.from_roles(quasi=["station"])
+    >>> key_of(schema, "station")
+    Unknown(column='station')
+    """
+    if isinstance(key, Bins):
+        return _bins(schema, key)
+    attribute = attribute_of(schema, key)
+    if not attribute.public:
+        return Unknown(key)
+    if attribute.categories is not None:
+        return Declared(key, attribute.categories)
+    if attribute.bounds is not None and attribute.kind in {Kind.INTEGER, Kind.DATE}:
+        return Declared(key, _range(attribute))
+    if attribute.kind is Kind.NUMBER:
+        raise SchemaError(f"column '{key}' has no separate values to group by; ask for a histogram of it")
+    return Unknown(key)
+
+
+def _range(attribute: Attribute) -> tuple[Cell, ...]:
+    low, high = (round(_number(limit)) for limit in attribute.bounds or (0, 0))
+    if high - low >= MOST_GROUPS:
+        raise SchemaError(f"column '{attribute.name}' has {high - low + 1} declared values; group by a histogram of it")
+    if attribute.kind is Kind.DATE:
+        return tuple((EPOCH + dt.timedelta(days=day)).isoformat() for day in range(low, high + 1))
+    return tuple(range(low, high + 1))
+
+
+def _bins(schema: Schema, key: Bins) -> Binned:
+    line = line_of(schema, key.column)
+    grid = line.grid
+    if isinstance(key.parts, tuple):
+        return Binned(key.column, key.parts)
+    width = (grid.high - grid.low) / key.parts
+    inner = [grid.low + width * part for part in range(1, key.parts)]
+    if line.kind is Kind.DATE:
+        inner = [float(round(edge)) for edge in inner]
+    edges = (grid.low, *inner, grid.high)
+    if any(low >= high for low, high in itertools.pairwise(edges)):
+        raise ParameterError(
+            f"column '{key.column}' has no room for {key.parts} bins between its bounds; ask for fewer"
+        )
+    return Binned(key.column, edges)
+
+
+def _step(low: float, high: float) -> float:
+    """The largest power of two that cuts the range into at least 2^20 parts (1 where the range is a point)."""
+    return 1.0 if high <= low else 2.0 ** (math.floor(math.log2((high - low) / FINENESS)))
+
+
+def _number(limit: object) -> float:
+    if isinstance(limit, dt.date):
+        return float((limit - EPOCH).days)
+    return float(limit)  # type: ignore[arg-type]  # a bound is a number or a date

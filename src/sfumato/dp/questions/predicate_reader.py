@@ -1,0 +1,229 @@
+"""A tree of sqlglot read as a condition: every argument of a node is understood, or the node is refused by name.
+
+The subset is small so that every part of it is total: it cannot fail on a row (Haeberlen, Pierce & Narayan 2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.dp.questions.expression import (
+    MOST,
+    Cast,
+    Column,
+    Condition,
+    Domain,
+    Like,
+    Literal,
+    Missing,
+    Truth,
+    Value,
+    compared,
+    computed,
+    extent,
+    joined,
+    negated,
+    walk,
+)
+from sfumato.dp.questions.predicate_values import dated, declared_column, folded, literal_of, one_of, refusal, short
+from sfumato.errors import InputError, suggestion
+from sfumato.schema import Schema
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+PATTERN = 100  # characters of a LIKE pattern
+COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+COMPUTED = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
+WHOLE = {"INT", "BIGINT", "SMALLINT"}
+REAL = {"DOUBLE", "FLOAT", "DECIMAL"}
+TEXTS = {"TEXT", "VARCHAR"}
+IGNORED = {"typed", "safe"}  # what sqlglot notes on a node without changing its meaning
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads conditions over the columns of a schema, which may be qualified by the name of one table.
+
+    >>> import sqlglot
+    >>> Reader(Schema.from_roles(quasi=["zip"]), "homes").condition(sqlglot.parse_one("homes.zip IS NULL")).text
+    '"zip" IS NULL'
+    """
+
+    schema: Schema
+    table: str | None
+
+    def condition(self, node: exp.Expr) -> Condition:
+        """Return a condition, refusing what is not one."""
+        kind = type(node).__name__
+        if kind == "Paren":
+            return self.condition(_only(node, "this"))
+        if kind in {"And", "Or"}:
+            return joined(kind.upper(), [self.condition(part) for part in _parts(node, "this", "expression")])
+        if kind == "Not":
+            return negated(self.condition(_only(node, "this")))
+        if kind == "Boolean":
+            return Truth(bool(node.this))
+        if kind in COMPARED:
+            left, right = self._pair(node, *_parts(node, "this", "expression"))
+            return self._comparison(node, COMPARED[kind], left, right)
+        negate = bool(node.args.get("negate"))
+        found = self._other(node, kind)
+        return negated(found) if negate else found
+
+    def _other(self, node: exp.Expr, kind: str) -> Condition:
+        if kind == "Between":
+            value, low, high = _parts(node, "this", "low", "high")
+            ends = [self._comparison(node, ">=", *self._pair(node, value, low))]
+            return joined("AND", [*ends, self._comparison(node, "<=", *self._pair(node, value, high))])
+        if kind == "In":
+            value, *items = _parts(node, "this", "expressions")
+            return self._among(node, value, items)
+        if kind == "Is":
+            value, null = _parts(node, "this", "expression")
+            if type(null).__name__ == "Null":
+                return Missing(self.value(value))
+        if kind == "Like":
+            value, pattern = _parts(node, "this", "expression")
+            return self._like(node, value, pattern)
+        raise refusal(node)
+
+    def _comparison(self, node: exp.Expr, operator: str, left: Value, right: Value) -> Condition:
+        """Return the comparison; an order of ordinal categories becomes the categories themselves."""
+        comparison = compared(operator, left, right)
+        column, literal = comparison.left, comparison.right
+        ordinal = next((side for side in (column, literal) if isinstance(side, Column) and side.order), None)
+        if comparison.operator in {"=", "<>"} or ordinal is None:
+            return comparison
+        if ordinal is not column or not isinstance(literal, Literal):
+            raise refusal(node, f"column '{ordinal.name}' is ordinal; compare it with one of its categories")
+        if literal.value not in ordinal.order:
+            hint = suggestion(str(literal.value), ordinal.order)
+            raise InputError(f"column '{ordinal.name}' has no category '{literal.value}'{hint}")
+        place = ordinal.order.index(str(literal.value))
+        upto = place + (comparison.operator in {"<=", ">"})
+        kept = ordinal.order[:upto] if comparison.operator in {"<", "<="} else ordinal.order[upto:]
+        return one_of(ordinal, [Literal(category, Domain.TEXT) for category in kept])
+
+    def _among(self, node: exp.Expr, value: exp.Expr, items: list[exp.Expr]) -> Condition:
+        read = [self._pair(node, value, item) for item in items]
+        literals = [literal for _, literal in read if isinstance(literal, Literal)]
+        if not read or len(literals) != len(read):
+            raise refusal(node, "IN takes a list of literals")
+        return one_of(read[0][0], literals)
+
+    def _like(self, node: exp.Expr, value: exp.Expr, pattern: exp.Expr) -> Condition:
+        text, read = self.value(value), self.value(pattern)
+        if not isinstance(read, Literal) or not isinstance(read.value, str) or text.domain is not Domain.TEXT:
+            raise refusal(node, "LIKE compares a text column with a pattern in quotes")
+        if len(read.value) > PATTERN or "\\" in read.value:
+            raise refusal(node, f"a LIKE pattern has at most {PATTERN} characters and no backslash")
+        return Like(text, read.value)
+
+    def _pair(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
+        """Return both sides in one domain; a text beside a date is read as a date."""
+        first, second = self.value(left), self.value(right)
+        if first.domain is Domain.DATE:
+            second = dated(second)
+        elif second.domain is Domain.DATE:
+            first = dated(first)
+        if first.domain is not second.domain:
+            wanted = {
+                Domain.NUMBER: "a number has no quotes",
+                Domain.TEXT: "a text stands in quotes",
+                Domain.DATE: "a date is written '2026-01-31'",
+            }[first.domain]
+            raise InputError(
+                f"the condition {short(node.sql(dialect='postgres'))} compares {first.domain} with {second.domain}; "
+                f"{first.text} is a {first.domain}, and {wanted}"
+            )
+        return first, second
+
+    def value(self, node: exp.Expr) -> Value:
+        """Return a column, literal, arithmetic or cast, refusing everything else."""
+        kind = type(node).__name__
+        if kind == "Paren":
+            return self.value(_only(node, "this"))
+        if kind == "Column":
+            return self._column(node)
+        if kind == "Literal":
+            return literal_of(node)
+        if kind in {"Neg", *COMPUTED}:
+            return self._arithmetic(node, kind)
+        if kind == "Cast":
+            return self._cast(node, *_parts(node, "this", "to"))
+        if kind == "Null":
+            raise refusal(node, "ask whether a value is missing by IS NULL")
+        raise refusal(node)
+
+    def _column(self, node: exp.Expr) -> Column:
+        table = node.args.get("table")
+        if any(node.args.get(part) for part in ("db", "catalog", "join_mark")) or type(node.this).__name__ == "Star":
+            raise refusal(node)
+        if table is not None and (self.table is None or table.name.casefold() != self.table.casefold()):
+            raise refusal(node, "only the columns of the one table can be used")
+        return declared_column(node.name, self.schema, quoted=bool(node.this.args.get("quoted")))
+
+    def _arithmetic(self, node: exp.Expr, kind: str) -> Value:
+        if kind == "Neg":
+            sides: list[Value] = [Literal(0, Domain.NUMBER), self.value(_only(node, "this"))]
+        else:
+            sides = [self.value(part) for part in _parts(node, "this", "expression")]
+        for side in sides:
+            _refuse_unbounded(node, side, self.schema)
+        left, right = sides
+        result = computed(COMPUTED.get(kind, "-"), left, right)
+        if kind == "Div" and isinstance(right, Literal) and not right.value:
+            raise refusal(node, "nothing is divided by 0")
+        least, most = extent(result)
+        if least < 1e-250 or most > 1e250:
+            raise refusal(node, "its results may be too large or too small for a double; use fewer operators")
+        return folded(result) if isinstance(left, Literal) and isinstance(right, Literal) else result
+
+    def _cast(self, node: exp.Expr, inner: exp.Expr, to: Any) -> Value:
+        name = getattr(to.this, "name", str(to.this))
+        value = self.value(inner)
+        if name == "DATE" and isinstance(value, Literal):
+            return dated(value)
+        if to.expressions and name != "DECIMAL":
+            raise refusal(node)
+        if name in WHOLE and value.domain in {Domain.NUMBER, Domain.TEXT}:
+            return Cast(value, "INTEGER", Domain.NUMBER)
+        if name in REAL and not to.expressions and value.domain in {Domain.NUMBER, Domain.TEXT}:
+            return value if value.domain is Domain.NUMBER else Cast(value, "DOUBLE", Domain.NUMBER)
+        if name == "DATE" and value.domain in {Domain.DATE, Domain.TEXT}:
+            return value if value.domain is Domain.DATE else Cast(value, "DATE", Domain.DATE)
+        if name in TEXTS and value.domain is Domain.TEXT:
+            return value
+        raise refusal(node, "CAST reads a text as INTEGER, DOUBLE or DATE, or rounds a number to INTEGER")
+
+
+def _refuse_unbounded(node: exp.Expr, value: Value, schema: Schema) -> None:
+    if value.domain is not Domain.NUMBER:
+        raise refusal(node, f"arithmetic needs numbers, and {value.text} is a {value.domain}")
+    for part in walk(value):
+        if isinstance(part, Column) and part.bounds is None:
+            kind = schema.columns[part.name].kind or "text"
+            raise refusal(
+                node, f"arithmetic needs declared bounds within ±{MOST:.0e}, and column '{part.name}' ({kind}) has none"
+            )
+
+
+def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
+    """Return the named arguments of a node, lists opened; any other argument that is set is refused."""
+    for name, value in node.args.items():
+        if name not in {*names, *IGNORED, "negate"} and value not in (None, False, []):
+            raise refusal(node)
+    found: list[exp.Expr] = []
+    for name in names:
+        value = node.args.get(name)
+        if value is None or value == []:
+            raise refusal(node)
+        found += value if isinstance(value, list) else [value]
+    return found
+
+
+def _only(node: exp.Expr, name: str) -> exp.Expr:
+    (part,) = _parts(node, name)
+    return part

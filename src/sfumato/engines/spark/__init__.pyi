@@ -1,0 +1,16 @@
+from .folders import read_folder as read_folder
+from .folders import write_folder as write_folder
+from .local.tally import tally_files as tally_files
+from .local.tally import tally_reports as tally_reports
+from .queries.rows import SparkRows as SparkRows
+from .session import spark_sentences as spark_sentences
+from .session import spark_session as spark_session
+from .streams.keys import ByKey as ByKey
+from .streams.keys import ByPerson as ByPerson
+from .streams.run import SparkRun as SparkRun
+from .streams.source import read_growing as read_growing
+from .streams.stream import SparkStream as SparkStream
+from .tables import anonymize as anonymize
+from .tables.measure import check as check
+from .tables.release import SparkRelease as SparkRelease
+from .tables.report import spark_report as spark_report

@@ -1,0 +1,1 @@
+"""Local reports on Spark: drawn, written and tallied in parallel."""

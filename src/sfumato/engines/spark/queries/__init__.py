@@ -1,0 +1,1 @@
+"""Differentially private answers about rows that Spark holds."""

@@ -1,0 +1,185 @@
+"""Rows on a Spark cluster: the aggregate and the bounding of persons run there, and only exact integers leave.
+
+What McSherry's PINQ (2009) does in a database runs on executors here; noise and ledger stay with the driver, so that a
+question costs, promises and refuses the same. A task that is tried again computes the same integers. Spark's web page
+and its event log show exact numbers of rows: keep them as secret as the rows.
+"""
+
+# ruff: noqa: S608  # names are our own, and texts are parameters
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.collect import UNREADABLE, check, collect
+from sfumato.dp.rows.compile import Source
+from sfumato.dp.rows.dialect import Stored
+from sfumato.engines.spark.folders import file_marks, read_cells
+from sfumato.engines.spark.queries.declared import refuse_broken_lines
+from sfumato.engines.spark.queries.dialect import SPARK
+from sfumato.engines.spark.session import spark_session
+from sfumato.errors import InputError
+from sfumato.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Result = TypeVar("Result")
+STORED = {
+    "string": Stored.TEXT,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Stored.WHOLE),
+    **dict.fromkeys(("float", "double", "decimal"), Stored.REAL),
+    "date": Stored.DAY,
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), Stored.MOMENT),
+}
+DAY = 86_400_000_000  # in microseconds
+CELLS = {  # a text that is no UTF-8 is missing; a moment is one in UTC, whatever the session's zone is
+    **dict.fromkeys(("string", "binary"), "try_validate_utf8(CAST({x} AS STRING))"),
+    "timestamp": (
+        f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(CAST(unix_micros({{x}}) div {DAY} AS INT), 0, 0, "
+        f"CAST(unix_micros({{x}}) % {DAY} AS DECIMAL(18, 0)) / 1000000)"
+    ),
+}
+
+
+class SparkRows:
+    """The rows of a Spark DataFrame, or of a folder of Parquet or CSV that Spark reads.
+
+    Give them to `Session.create` and `Session.open` as the data.
+
+    >>> SparkRows.of_folder("rides", Schema(), "somewhere")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: 'somewhere' is no Spark master; give local[*], spark://host:7077 or sc://host:15002
+    """
+
+    engine = "spark"
+
+    def __init__(self, read: Callable[[], DataFrame], schema: Schema, path: Path | None) -> None:
+        self._read, self._schema, self._path = read, schema, path
+        self._digest = ""
+        self._open()
+
+    def __repr__(self) -> str:
+        return "SparkRows(<rows are secret>)"
+
+    @classmethod
+    def of_folder(cls, path: str | Path, schema: Schema, master: str | None = None) -> SparkRows:
+        """Return the rows of a folder (or one file) of Parquet or CSV, read by Spark at `master`."""
+        session = spark_session(master)
+        return cls(lambda: read_cells(session, path), schema, Path(path).resolve())
+
+    @classmethod
+    def of_frame(cls, frame: DataFrame, schema: Schema) -> SparkRows:
+        """Return the rows of a Spark DataFrame, in the session that it belongs to."""
+        return cls(lambda: frame, schema, None)
+
+    @property
+    def address(self) -> str | None:
+        """Where a ledger finds the rows again, or None for a DataFrame."""
+        return None if self._path is None else str(self._path)
+
+    @property
+    def table(self) -> str:
+        """What SQL calls the rows: the folder's stem, or `rows`."""
+        return "rows" if self._path is None else self._path.name.partition(".")[0]
+
+    def under(self, schema: Schema) -> SparkRows:
+        """Return the same rows as another schema declares them."""
+        return SparkRows(self._read, schema, self._path)
+
+    def declare(self) -> None:
+        """Refuse CSV files of which a line cannot be read; questions would take such a line as it comes."""
+        if self._path is not None:
+            refuse_broken_lines(self._session, self._path)
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that contradicts the schema or how the columns are stored."""
+        check(request, self._schema, self._source, SPARK)
+
+    def collect(self, request: Request) -> Tallies:
+        """Return the exact answers to a request.
+
+        The secret is a row of its own table: a literal of the statement would stand in Spark's plans and logs.
+        """
+        with _view(self._cells) as table, _view(self._hidden(request)) as hidden:
+            source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})")
+            return collect(request, self._schema, source, SPARK, self._execute)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the declared columns' rows, whatever their order; kept while the folder's files stay."""
+        if self._path is None:
+            return self._hash()
+        if file_marks(self._path) != self._marks:
+            self._open()
+        if not self._digest:
+            self._digest = self._hash()
+        return self._digest
+
+    def _open(self) -> None:
+        """Look at the columns and say how their cells are read."""
+        self._marks = None if self._path is None else file_marks(self._path)
+        self._digest = ""  # not known yet
+        frame = self._read()
+        kinds = [_kind(field.dataType.simpleString()) for field in frame.schema.fields]
+        places = {name: place for place, name in enumerate(frame.columns)}
+        for name in self._schema.columns:
+            if name not in places:
+                raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
+        used = [places[name] for name in self._schema.columns]
+        cells = [f"{CELLS.get(kinds[place], '{x}').format(x=f'v{place}')} AS v{place}" for place in used]
+        self._session = frame.sparkSession
+        self._cells = _said(lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells))
+        stored = {name: STORED.get(kinds[place], Stored.OTHER) for name, place in places.items()}
+        self._source = Source("", stored, lambda name: f"v{places[name]}")
+
+    def _hidden(self, request: Request) -> DataFrame:
+        return _said(lambda: self._session.createDataFrame([(request.secret.hex(),)], "secret string"))
+
+    def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
+        return _said(lambda: [tuple(row) for row in self._session.sql(statement, args=parameters).collect()])
+
+    def _hash(self) -> str:
+        """Return the number of rows and the sums of two numbers made of their hashes, hashed."""
+        names = sorted(self._schema.columns)
+        row = SPARK.digest.format(x=" || ".join(SPARK.encoded(self._source.name(name)) for name in names))
+        parts = [f"SUM(CAST(xxhash64(row, {seed}) AS DECIMAL(28, 0)))" for seed in (1, 2)]  # of a SHA-256, as numbers
+        with _view(self._cells) as table:
+            (found,) = self._execute(f"SELECT COUNT(*), {', '.join(parts)} FROM (SELECT {row} AS row FROM {table})", {})
+        return hashlib.sha256(repr([names, *map(str, found)]).encode()).hexdigest()
+
+
+@contextmanager
+def _view(frame: DataFrame) -> Iterator[str]:
+    """Give a name to a DataFrame for the statements of the block."""
+    name = f"sfumato_{secrets.token_hex(8)}"
+    _said(lambda: frame.createOrReplaceTempView(name))
+    try:
+        yield name
+    finally:
+        _said(lambda: frame.sparkSession.catalog.dropTempView(name))
+
+
+def _said(work: Callable[[], Result]) -> Result:
+    """Return what `work` gives; what Spark, Py4J or gRPC would say may quote a cell and goes no further."""
+    done: list[Result] = []
+    with suppress(Exception):
+        done.append(work())
+    if not done:
+        raise InputError(UNREADABLE)
+    return done[0]
+
+
+def _kind(name: str) -> str:
+    """Return a type without its precision or collation.
+
+    >>> _kind("decimal(6,2)"), _kind("string collate UTF8_LCASE")
+    ('decimal', 'string')
+    """
+    return name.partition("(")[0].partition(" ")[0]

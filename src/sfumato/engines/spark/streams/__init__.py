@@ -1,0 +1,1 @@
+"""Streams on Spark: one publisher for each key, with keyed noise."""

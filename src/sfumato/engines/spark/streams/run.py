@@ -1,0 +1,203 @@
+"""A stream on Spark as one thing to run: from a frame of records to a folder of micro-batches, with its card.
+
+Spark's checkpoint, the stream's id and the key of its noise lie in one folder; whatever is killed, the same command
+goes on with the same rows (write-ahead order, Mohan et al. 1992; Armbrust et al. 2018).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from sfumato.core.files import write_durably
+from sfumato.engines.spark import keyed
+from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.streams.sink import BatchFolders, located
+from sfumato.engines.spark.streams.stream import SparkStream
+from sfumato.engines.spark.streams.task import KEY
+from sfumato.errors import InputError
+from sfumato.stream.runtime.checkpoint import Checkpoint, Store
+from sfumato.stream.runtime.job import Outcome
+from sfumato.stream.runtime.live import Progress
+from sfumato.stream.runtime.runner import Hooks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+SPARK = "spark"
+QUERY = r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: | SQLSTATE: \w+$"
+PATIENCE = 1  # seconds between two looks at whether to stop
+PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": PROVIDER,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRun:
+    """One stream: its publishers, the folder it goes to, and the folder of its checkpoint.
+
+    Without `follow` all that is there is published, the last records too, and the stream is over; with it, the stream
+    goes on until a hook says stop, and what is held waits in the checkpoint. Without a checkpoint nothing is kept.
+    `mark` is a fingerprint of the input, by which one that has grown after the end is known.
+
+    >>> from sfumato.engines.spark.streams.keys import ByKey
+    >>> from sfumato.stream import RankWindows
+    >>> from sfumato.stream.screens.base import NumberScreen
+    >>> stream = SparkStream(RankWindows((0, 9)), NumberScreen({"wait": (0, 9)}), ByKey("stop"), order=("second",))
+    >>> SparkRun(stream, Path("waits")).card_file.name
+    'waits.card.json'
+    """
+
+    stream: SparkStream
+    target: Path
+    checkpoint: Path | None = None
+    card: Path | None = None
+    follow: bool = False
+    mark: str = ""
+
+    @property
+    def card_file(self) -> Path:
+        """Where the card goes."""
+        return self.card or self.target.with_name(f"{self.target.name}.card.json")
+
+    def run(self, records: DataFrame, hooks: Hooks | None = None) -> Outcome:
+        """Publish a streaming frame until nothing is left or a hook says stop; what has left by then has its card."""
+        folder = self.checkpoint or self.target.with_name(f".{os.getpid()}.checkpoint-{self.target.name}")
+        try:
+            with Store.open(folder) as store:
+                at = self._opened(store)
+                (hooks or Hooks()).begin(at.stream)
+                with _settings(records.sparkSession), _sentences(f"stream to '{self.target}' cannot go on"):
+                    complete = at.ended or self._streamed(records, folder, at.stream, (hooks or Hooks()).stop)
+                    if complete:
+                        store.save(
+                            msgspec.structs.replace(at, ended=True, mark=self.mark)
+                        )  # first: no record may come now
+                        self._flush(records, folder, at.stream)
+                    held = 0 if complete else _held(records.sparkSession, folder)
+        finally:
+            if self.checkpoint is None:
+                shutil.rmtree(folder, ignore_errors=True)
+        return self._outcome(held, complete=complete)
+
+    def _opened(self, store: Store) -> Checkpoint:
+        """Return the checkpoint to go on from, or begin one; what is there already is refused."""
+        question = {**self.stream.question(), "output": str(self.target.resolve())}
+        asked = msgspec.msgpack.decode(msgspec.msgpack.encode(question))  # as a checkpoint gives it back
+        found = store.load()
+        if found is not None:
+            found.refuse_other(asked, store.folder)
+            if not (store.folder / keyed.FILE).exists():
+                raise InputError(f"checkpoint '{store.folder}' has lost its key, '{keyed.FILE}'; restore it")
+            if found.ended and found.mark != self.mark:
+                raise InputError(
+                    f"the input has changed since the stream of checkpoint '{store.folder}' ended; give the rest "
+                    "another checkpoint, and follow a growing folder"
+                )
+            return found
+        for place, what in ((self.target, "output"), (self.card_file, "card")):
+            if place.exists():
+                raise InputError(f"{what} '{place}' exists; remove it or choose another name")
+            if not place.parent.is_dir():
+                raise InputError(f"{what} '{place}' cannot be written: there is no folder '{place.parent}'")
+        at = Checkpoint.begin(asked, b"", b"")
+        keyed.make_key(store.folder)
+        store.save(at)
+        return at
+
+    def _streamed(self, records: DataFrame, folder: Path, stream: str, stop: Callable[[], bool]) -> bool:
+        """Run the query; return whether it came to the end of what is there."""
+        self.target.mkdir(exist_ok=True)
+        rows = self.stream.published(records, folder, stream)
+        writer = rows.writeStream.option("checkpointLocation", located(folder / SPARK)).outputMode("append")
+        writer = writer.foreachBatch(BatchFolders(self.target).put)
+        query = (writer if self.follow else writer.trigger(availableNow=True)).start()
+        try:
+            while not query.awaitTermination(PATIENCE):
+                if stop():
+                    return False
+        finally:
+            _stop(query)
+        return not self.follow
+
+    def _flush(self, records: DataFrame, folder: Path, stream: str) -> None:
+        """Publish what every key holds, behind the last micro-batch."""
+        commits = [int(file.name) for file in (folder / SPARK / "commits").glob("*") if file.name.isdigit()]
+        if not commits:
+            return
+        states = _states(records.sparkSession, folder)
+        task = self.stream.task(folder, stream)
+        fields = ", ".join(f"`{name}` {kind}" for name, kind in task.fields.items())
+        rows = states.mapInPandas(task.flush, f"{KEY} string, {fields}")
+        BatchFolders(self.target).put(self.stream.named(rows, self.stream.keys.kind(records)), max(commits) + 1)
+
+    def _outcome(self, held: int, *, complete: bool) -> Outcome:
+        rows, groups = BatchFolders(self.target).totals()
+        card = self.stream.card()
+        released = msgspec.structs.replace(card.released, rows=rows, classes=groups, file=self.target.name)
+        card = msgspec.structs.replace(card, released=released)
+        try:
+            write_durably(self.card_file, card.to_json().encode())
+            self.card_file.chmod(0o644)
+        except OSError as error:
+            raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
+        return Outcome(card, Progress(0, rows, groups, held), complete)
+
+
+def _states(session: SparkSession, folder: Path) -> DataFrame:
+    """Return the key, the state and the number of held records of every publisher, as the last batch left them."""
+    found = session.read.format("statestore").load(located(folder / SPARK))
+    return found.select(f"key.{KEY}", "value.groupState.*")
+
+
+def _held(session: SparkSession, folder: Path) -> int:
+    """Return how many records wait."""
+    if not any((folder / SPARK / "commits").glob("[0-9]*")):
+        return 0
+    found = _states(session, folder).agg({"held": "sum"}).first()
+    return int((found[0] if found else None) or 0)
+
+
+def _stop(query: StreamingQuery) -> None:
+    if query.isActive:
+        query.stop()
+
+
+@contextmanager
+def _settings(session: SparkSession) -> Iterator[None]:
+    """Set how states are stored, and put the session back as it was."""
+    before: dict[str, str | None] = {name: session.conf.get(name, None) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, kept in before.items():
+            if kept is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, kept)
+
+
+@contextmanager
+def _sentences(what: str) -> Iterator[None]:
+    """Turn what Spark throws into one sentence: the one that a task or a batch of ours said, if it was one."""
+    try:
+        with spark_sentences(what):
+            yield
+    except InputError as error:
+        said = re.search(r"sfumato\.errors\.\w+: (.+)", str(error.__cause__ or ""))
+        told = said[1] if said else str(error).removeprefix(f"{what}: ")
+        raise InputError(f"{what}: {re.sub(QUERY, '', told)}") from error

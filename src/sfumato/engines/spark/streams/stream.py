@@ -1,0 +1,139 @@
+"""The stream door on Spark: each key, or each bucket of persons, is a publisher with its state in Spark's state store.
+
+Structured Streaming (Armbrust et al. 2018) gives every micro-batch the same records and states when it runs again, and
+keyed noise gives it the same rows (`keyed noise` on `docs/guides/spark.md`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sfumato.engines.spark.folders import quoted
+from sfumato.engines.spark.keyed import FILE
+from sfumato.engines.spark.streams.keys import Keys, refuse_missing
+from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task
+from sfumato.errors import ParameterError
+from sfumato.random import KeyedSource
+from sfumato.release import Card
+from sfumato.stream.base import Publisher
+from sfumato.stream.publishers.clock import ClockWindows
+from sfumato.stream.screens.base import NumberScreen, Screen
+from sfumato.stream.wrappers.timed import TimedWindows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+COUNTS = {"group", "size", "seq", "position", "batch"}
+ENGINE = "spark"
+ORDERED = "Within a key, the records of a micro-batch come in the order of {}; no value that is published decides it."
+
+
+@dataclass(frozen=True, eq=False)
+class SparkStream:
+    """Many publishers with the parameters of one: which columns they read, what tells them apart, and the order.
+
+    `order` names columns that put the records of a key in order, `ARRIVAL` for a folder that `read_growing` reads. They
+    must be public, as arrival is, and leave no ties: where a window ends depends on them.
+
+    >>> from sfumato.engines.spark.streams.keys import ByKey
+    >>> from sfumato.stream import RankWindows
+    >>> stream = SparkStream(RankWindows((0, 9)), NumberScreen({"wait": (0, 9)}), ByKey("stop"), order=("second",))
+    >>> stream.card().guarantee.parameters, [column.name for column in stream.card().released.columns]
+    ({'epsilon': 1.0}, ['wait', 'stop'])
+    """
+
+    publisher: Publisher
+    screen: Screen
+    keys: Keys
+    order: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.publisher, ClockWindows | TimedWindows):
+            raise ParameterError(
+                "windows that end by the clock need one clock, which many keys have not: a silent one would show; "
+                "leave --every out"
+            )
+        if self.screen.on_bad.file is not None:
+            raise ParameterError("many machines cannot put records aside in one file; give --on-bad clamp or default")
+        if isinstance(self.screen, NumberScreen) and None in self.screen.bounds.values():
+            raise ParameterError(
+                f"{self.publisher.name} on Spark needs --bounds LOW HIGH, whose middle stands for what is no number"
+            )
+        if self.keys.name in {*self.screen.released, *COUNTS}:
+            raise ParameterError(f"column '{self.keys.name}' cannot be the key of a release that has it already")
+        if not self.order:
+            raise ParameterError("records need an order that does not change when a task runs again; name its column")
+
+    def published(self, records: DataFrame, folder: Path, stream: str) -> DataFrame:
+        """Return the rows that leave for a streaming frame, as a streaming frame: values, key, group, size and seq.
+
+        Their noise is that of the key in `folder` and the id `stream`; write them through a sink that writes a
+        micro-batch once, as `run_stream` does.
+        """
+        task = self.task(folder, stream)
+        fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in task.fields.items())
+        grouped = self._prepared(records).groupBy(KEY)
+        rows = grouped.applyInPandasWithState(task, f"{KEY} string, {fields}", STATE, "append", "NoTimeout")
+        return self.named(rows, self.keys.kind(records))
+
+    def task(self, folder: Path, stream: str) -> Task:
+        """Return what executors run, told where the key lies."""
+        return Task(self.publisher, self.screen, folder.resolve() / FILE, stream, len(self.order))
+
+    def named(self, rows: DataFrame, kind: str) -> DataFrame:
+        """Return the rows of tasks with the key behind the values, under its name and of its type."""
+        from pyspark.sql import functions
+
+        names = [name for name in rows.columns if name != KEY]
+        values = [functions.col(quoted(name)) for name in names]
+        width = len(self.screen.released)
+        return rows.select(*values[:width], functions.col(KEY).cast(kind).alias(self.keys.name), *values[width:])
+
+    def card(self) -> Card:
+        """Return the card of the release before a row has left."""
+        keyed = replace(self.publisher, rng=KeyedSource(bytes(32)))  # type: ignore[type-var]  # for what its card says
+        card: Card = self.keys.told(keyed.card(*self.screen.released))
+        settings = {**card.released.settings, "engine": ENGINE, **self.keys.settings}
+        order = " and then ".join(f"'{name}'" for name in self.order if not name.startswith("_sfumato")) or "arrival"
+        released = msgspec.structs.replace(card.released, settings=settings)
+        assumptions = [*card.assumptions, ORDERED.format(order)]
+        return msgspec.structs.replace(card, assumptions=assumptions, released=released)
+
+    def question(self) -> dict[str, Any]:
+        """Return what must be the same for a checkpoint to be gone on with."""
+        return {
+            "engine": ENGINE,
+            "publisher": self.publisher.name,
+            "columns": self.screen.wanted.names,
+            **self.publisher.parameters(),
+            "on-bad": self.screen.on_bad.action,
+            **self.keys.settings,
+            "order": self.order,
+        }
+
+    def _prepared(self, records: DataFrame) -> DataFrame:
+        """Return the wanted columns alone, under the names that a task knows them by."""
+        from pyspark.sql import functions
+
+        wanted = self.screen.wanted
+        for name in (*wanted.names, *self.order):
+            refuse_missing(records, name)
+        columns: list[Column] = [self.keys.value(records).alias(KEY)]
+        for form, names in ((ORDER, self.order), (NUMBER, wanted.numbers), (TEXT, wanted.texts)):
+            for place, name in enumerate(names):
+                column = functions.col(quoted(name))
+                column = _as_number(records, name) if form == NUMBER else column
+                columns.append((column.cast("string") if form == TEXT else column).alias(form.format(place)))
+        return records.select(*columns)
+
+
+def _as_number(records: DataFrame, name: str) -> Column:
+    """Return a column of numbers as such, and any other as text that may tell numbers."""
+    from pyspark.sql import functions, types
+
+    numeric = isinstance(records.schema[name].dataType, types.NumericType)
+    return functions.col(quoted(name)).cast("double" if numeric else "string")

@@ -1,0 +1,165 @@
+"""What a part of a table must know of the whole: types, sensitive values and their shares, and each column's scale.
+
+A class in one part is compared with the whole table (Li, Li & Venkatasubramanian 2007), never with its part alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.engines.spark.expressions import number_of
+from sfumato.engines.spark.folders import quoted
+from sfumato.engines.spark.tables.counting import ROWS, collected, no_row_numbers
+from sfumato.errors import InputError
+from sfumato.models.base import Model
+from sfumato.models.groups import Groups, Histograms
+from sfumato.schema import Role, Schema
+from sfumato.table import Table
+from sfumato.table.coding import Column, code, observed
+from sfumato.table.distinct import tally
+from sfumato.tabular.problem import Problem, _persons, refuse_impossible
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SAMPLE = 100_000  # distinct rows that tell where to cut and what text columns hold
+UNITS = "__sfumato_units"
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A sensitive column of the whole table: its distinct values, coded, and the units that have each code."""
+
+    values: pl.Series
+    column: Column
+    units: Counts
+
+    @property
+    def reference(self) -> npt.NDArray[np.float64]:
+        """The share of each code in the whole table."""
+        return np.asarray(self.units / self.units.sum())
+
+    @property
+    def histograms(self) -> Histograms:
+        """The counts of the whole table as one class."""
+        codes = np.arange(self.column.size)
+        return Histograms(self.column, np.zeros_like(codes), codes, self.units, self.reference)
+
+    def coded(self, series: pl.Series) -> Column:
+        """The column of some rows, with the codes of the whole."""
+        known = pl.DataFrame({"value": self.values, "code": self.column.codes})
+        found = pl.DataFrame({"value": series}).join(
+            known, on="value", how="left", nulls_equal=True, maintain_order="left"
+        )
+        return replace(self.column, codes=found["code"].to_numpy())
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A table on the cluster as its parts must know it."""
+
+    schema: Schema
+    models: Sequence[Model]
+    rows: int
+    points: int
+    sensitive: Mapping[str, Known]
+    sample: pl.DataFrame
+    weights: Counts
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, counts: DataFrame, names: Sequence[str], schema: Schema, models: Sequence[Model], points: int) -> Whole:
+        """Return what is known of counted rows: `names` are all columns of the table, `points` its distinct rows."""
+        if points == 0:
+            raise InputError("the table has no rows; there is nothing to release")
+        rows, units = _totals(counts, schema)
+        share = min(1.0, SAMPLE / max(1, points))
+        drawn = collected(counts.sample(fraction=share, seed=0) if share < 1 else counts)
+        weights = drawn[ROWS].to_numpy().astype(np.int64)
+        wanted = sorted({model.sensitive for model in models if model.sensitive is not None})
+        with no_row_numbers():
+            known = {name: _known(counts, name, schema, rows) for name in wanted}
+            every = Groups(np.array([rows]), np.array([units]), {name: one.histograms for name, one in known.items()})
+            refuse_impossible(models, every, "rows" if schema.person is None else "persons")
+            told = {name: entry.column.attribute for name, entry in known.items()}
+            empty = [pl.lit(None).alias(name) for name in names if name not in drawn.columns]
+            table = Table(drawn.with_columns(empty).select(names))
+            settled = replace(schema, columns={**schema.columns, **told}).settled(table, weights)
+        return cls(settled, models, rows, points, known, drawn.drop(ROWS), weights, _scales(counts, settled))
+
+    def problem(self, frame: pl.DataFrame, weights: Counts | None = None) -> Problem:
+        """The problem of some rows of the table, their models compared with the whole."""
+        return replace(self.released(frame, weights), quasi=self.quasi(frame))
+
+    def quasi(self, frame: pl.DataFrame) -> list[Column]:
+        """The quasi-identifiers of some rows, coded, on the scales of the whole."""
+        return [
+            replace(code(frame[name], self.schema.columns[name], self.rows), scale=self.scales.get(name))
+            for name in self.schema.names(Role.QUASI)
+        ]
+
+    def released(self, frame: pl.DataFrame, weights: Counts | None = None) -> Problem:
+        """The problem of some rows whose quasi-identifiers are no longer there."""
+        columns = self.schema.columns
+        sensitive = {name: known.coded(frame[name]) for name, known in self.sensitive.items()}
+        person = None
+        if self.schema.person is not None:
+            person = _persons(frame[self.schema.person], columns[self.schema.person].missing)
+        references = {name: known.reference for name, known in self.sensitive.items()}
+        return Problem(Table(frame), self.schema, self.models, [], sensitive, person, weights, references)
+
+    def units_by(self, counts: DataFrame, part: str, name: str | None) -> pl.DataFrame:
+        """The rows, or the persons, of each part, by one sensitive column's values if named."""
+        from pyspark.sql import functions
+
+        person = self.schema.person
+        units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quoted(person)))
+        by = [part] if name is None else [part, quoted(name)]
+        return collected(counts.groupBy(*by).agg(units.alias(UNITS)))
+
+
+def _totals(counts: DataFrame, schema: Schema) -> tuple[int, int]:
+    """Return the rows of a table and its protected units."""
+    from pyspark.sql import functions
+
+    rows = functions.sum(ROWS)
+    units = rows if schema.person is None else functions.count_distinct(functions.col(quoted(schema.person)))
+    found = collected(counts.agg(rows.alias(ROWS), units.alias(UNITS)))
+    return int(found[ROWS][0]), int(found[UNITS][0])
+
+
+def _known(counts: DataFrame, name: str, schema: Schema, rows: int) -> Known:
+    """Return a sensitive column of the whole table; a person counts once for each value, as everywhere."""
+    from pyspark.sql import functions
+
+    person = schema.person
+    units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quoted(person)))
+    every = functions.sum(ROWS).alias(ROWS)
+    found = collected(counts.groupBy(quoted(name)).agg(units.alias(UNITS), every))
+    weights = found[ROWS].to_numpy().astype(np.int64)
+    alone = Schema({name: schema.columns[name]}).settled(Table(found.select(name)), weights)
+    column = observed(code(found[name], alone.columns[name], rows))
+    return Known(found[name], column, tally(column.codes, found[UNITS].to_numpy(), column.size))
+
+
+def _scales(counts: DataFrame, schema: Schema) -> dict[str, tuple[float, float]]:
+    """Return the lowest and the highest number of every column that has any."""
+    from pyspark.sql import functions
+
+    names = [name for name in schema.names(Role.QUASI) if number_of(counts, schema.columns[name]) is not None]
+    if not names:
+        return {}
+    wanted = []
+    for name in names:
+        number = number_of(counts, schema.columns[name])
+        wanted += [functions.min(number), functions.max(number)]  # type: ignore[arg-type]  # the others are left out
+    found = counts.agg(*wanted).first() or ()
+    pairs = zip(names, found[::2], found[1::2], strict=True)
+    return {name: (float(low), float(high)) for name, low, high in pairs if low is not None}

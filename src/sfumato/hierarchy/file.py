@@ -1,0 +1,123 @@
+"""Hierarchies in files: level-per-column CSV, nested TOML, or a TOML rule that a builder turns into a tree.
+
+The CSV form is ARX's (Prasser & Kohlmayer 2015). In nested TOML a table is a node and a list holds the
+values below it; a file with the key `builder` names a rule of `hierarchy_builders` and its arguments.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import ParameterError, SchemaError, suggestion
+from sfumato.hierarchy import builders as build
+from sfumato.hierarchy.tree import Hierarchy
+
+KEYS = {
+    "intervals": ("low", "high", "values", "widths", "edges", "origin"),
+    "prefixes": ("values", "lengths"),
+    "dates": ("first", "last", "steps"),
+    "ordered": ("values", "sizes"),
+}
+
+
+def read_hierarchy(path: str | Path) -> Hierarchy:
+    r"""Return the hierarchy in a file: TOML if its name ends so, otherwise level-per-column CSV.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "region.toml"
+    >>> _ = file.write_text('[north]\ncoast = ["A", "B"]\n[south]\nhills = ["C"]\n')
+    >>> read_hierarchy(file).paths
+    (('A', 'coast', 'north'), ('B', 'coast', 'north'), ('C', 'hills', 'south'))
+    >>> _ = file.write_text('builder = "intervals"\nlow = 0\nhigh = 99\nwidths = [10, 50]\n')
+    >>> read_hierarchy(file).paths[42]
+    ('42', '[40-49]', '[0-49]', '*')
+    """
+    if Path(path).suffix.casefold() != ".toml":
+        return Hierarchy.from_csv(path)
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"hierarchy '{path}' cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"hierarchy '{path}' is not valid TOML: {error}") from error
+    return hierarchy_from_mapping(content, f"hierarchy '{path}'")
+
+
+def hierarchy_from_mapping(content: Mapping[str, Any], name: str = "hierarchy") -> Hierarchy:
+    """Return the tree that a parsed TOML file describes, nested or by rule.
+
+    >>> hierarchy_from_mapping({"lung": ["flu", "asthma"], "gut": ["ulcer"]}).label(0, 1)
+    'lung'
+    """
+    if isinstance(content.get("builder"), str):
+        return _built(content, name)
+    paths = list(_paths(content, (), name))
+    longest = max(paths, key=len, default=())
+    short = next((path for path in paths if len(path) < len(longest)), None)
+    if short is not None:
+        raise SchemaError(
+            f"{name}: the value '{short[0]}' lies {len(short) - 1} deep and '{longest[0]}' {len(longest) - 1}; "
+            "put every value equally deep"
+        )
+    return Hierarchy.from_rows(paths, name)
+
+
+def _paths(node: Mapping[str, Any], above: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
+    for label, below in node.items():
+        if isinstance(below, dict) and below:
+            yield from _paths(below, (label, *above), name)
+        elif isinstance(below, list) and below:
+            for value in below:
+                if not isinstance(value, str | int | float | dt.date) or isinstance(value, bool):
+                    raise SchemaError(
+                        f"{name}: '{label}' holds {value!r}, which is not a value; write texts or numbers"
+                    )
+                yield (str(value), label, *above)
+        else:
+            raise SchemaError(f"{name}: '{label}' holds {below!r}; wanted a table of labels or a list of values")
+
+
+def _built(content: Mapping[str, Any], name: str) -> Hierarchy:
+    rule = content["builder"]
+    if rule not in KEYS:
+        raise SchemaError(f"{name}: there is no builder '{rule}'{suggestion(rule, KEYS)}")
+    for key in content:
+        if key not in {"builder", *KEYS[rule]}:
+            raise SchemaError(f"{name}: builder '{rule}' has no key '{key}'{suggestion(key, KEYS[rule])}")
+    try:
+        return BUILDERS[rule](content)
+    except KeyError as error:
+        raise SchemaError(f"{name}: builder '{rule}' needs the key {error}") from error
+    except (TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise SchemaError(f"{name}: {error}") from error
+        raise SchemaError(f"{name}: builder '{rule}' cannot use a value of the wrong kind: {error}") from error
+
+
+def _intervals(content: Mapping[str, Any]) -> Hierarchy:
+    values = content["values"] if "values" in content else range(content["low"], content["high"] + 1)
+    if "edges" in content:
+        return build.custom_intervals(values, content["edges"])
+    return build.intervals(values, content["widths"], content.get("origin", 0))
+
+
+def _dates(content: Mapping[str, Any]) -> Hierarchy:
+    first, last = (_day(content[key]).toordinal() for key in ("first", "last"))
+    days = [dt.date.fromordinal(number) for number in range(first, last + 1)]
+    return build.dates(days, content.get("steps", list(build.STEPS)))
+
+
+def _day(value: object) -> dt.date:
+    return value if isinstance(value, dt.date) else dt.date.fromisoformat(str(value))
+
+
+BUILDERS: dict[str, Callable[[Mapping[str, Any]], Hierarchy]] = {
+    "intervals": _intervals,
+    "prefixes": lambda content: build.prefixes(content["values"], content["lengths"]),
+    "dates": _dates,
+    "ordered": lambda content: build.ordered(content["values"], content.get("sizes")),
+}

@@ -1,0 +1,1 @@
+"""What a collector does with reports: tally them, estimate counts, make counts consistent."""

@@ -1,0 +1,1 @@
+"""Means of bounded numbers out of local reports."""

@@ -1,0 +1,148 @@
+"""A local protocol for the mean of a bounded number: what the four mechanisms have in common.
+
+Values are rounded at random to a public grid of integers, so that what leaves a device is an integer whose chances are
+exact; Mironov (2012), "On Significance of the Least Significant Bits", shows what floating-point noise gives away.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.core.parameters import Real, Validated
+from sfumato.errors import InputError, ParameterError
+from sfumato.local import device
+from sfumato.local.base import EPSILON
+from sfumato.local.domain import fingerprint
+from sfumato.local.probabilities import SCALE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from sfumato.core.arrays import Integers, Mask
+    from sfumato.local.means.tally import MeanEstimate, MeanTally
+    from sfumato.random import Source
+
+    Parts = list[tuple[Mask, Fraction]]
+
+STEPS = 2**16  # on either side of the middle of the bounds
+ANY = Real(-1e12, 1e12)
+
+
+@dataclass(frozen=True)
+class MeanProtocol(Validated, ABC):
+    """What devices and collector agree on: bounds, an ε, and how a number becomes an integer report.
+
+    >>> from sfumato.local.means.protocols import Piecewise
+    >>> protocol = Piecewise(16, 94, epsilon=1)
+    >>> tally = protocol.aggregate(protocol.perturb(age) for age in [31, 47, 60])
+    >>> tally.users, protocol.spent <= 1
+    (3, True)
+    """
+
+    low: float
+    high: float
+    epsilon: float
+
+    name: ClassVar[str]
+    RULES: ClassVar = {"low": ANY, "high": ANY, "epsilon": EPSILON}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.low < self.high:
+            raise ParameterError(f"the bounds are {self.low:g} and {self.high:g}; the first must be the smaller one")
+
+    # What is agreed.
+
+    @property
+    @abstractmethod
+    def chances(self) -> dict[str, int]:
+        """The thresholds out of 2^64 and the whole numbers that fix the law of a report."""
+
+    @property
+    @abstractmethod
+    def spent(self) -> float:
+        """The ε that the chances really give, rounded up; never above the one asked for."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> tuple[float, float]:
+        """A and C of the variance A + C·x² that the report of a value x has, where the bounds are -1 and 1."""
+
+    @property
+    def worst_variance(self) -> float:
+        """The largest variance of one report's estimate, where the bounds are -1 and 1."""
+        still, square = self.noise
+        return still + max(square, 0.0)
+
+    @abstractmethod
+    def parts(self, reports: Integers) -> Parts:
+        """Which reports are of each kind, and what a step of that kind is worth, where the bounds are -1 and 1."""
+
+    @cached_property
+    def design_hash(self) -> str:
+        """The fingerprint of the protocol, its bounds and its chances."""
+        return fingerprint({"protocol": self.name, "bounds": [self.low, self.high], "chances": self.chances})
+
+    # On the device.
+
+    def position(self, value: float) -> float:
+        """The value on the grid, between -STEPS and STEPS; a value outside the bounds is refused."""
+        if not self.low <= value <= self.high:
+            raise InputError(f"value {value!r} is outside the bounds {self.low:g} to {self.high:g}")
+        return float(self._scaled(value))
+
+    def perturb(self, value: float) -> int:
+        """A fresh report of a value, drawn from the operating system's generator, in pure Python."""
+        place = self.position(value)
+        step = math.floor(place)
+        return self.draw(step + (device.words64(1)[0] < (place - step) * SCALE))
+
+    def _scaled(self, value: Any) -> Any:
+        return 2 * STEPS * ((value - self.low) / (self.high - self.low)) - STEPS
+
+    @abstractmethod
+    def draw(self, step: int) -> int:
+        """A fresh report of a grid point."""
+
+    # For many users at once, and at the collector.
+
+    def report_many(self, values: npt.ArrayLike, source: Source | None = None) -> Integers:
+        """Fresh reports of many users, each drawn by itself; `source=None` is the secure one."""
+        import numpy as np
+
+        from sfumato.local.means.draws import rounded
+        from sfumato.random import SecureSource
+
+        given = np.asarray(values, dtype=np.float64)
+        outside = np.flatnonzero(~((given >= self.low) & (given <= self.high)))
+        if outside.size:
+            found = (
+                f"{outside.size} values are" if outside.size > 1 else f"row {outside[0] + 1}: {given[outside[0]]:g} is"
+            )
+            raise InputError(
+                f"{found} outside the bounds {self.low:g} to {self.high:g}; clamp them or widen the bounds"
+            )
+        origin = SecureSource() if source is None else source
+        return self.draw_many(rounded(self._scaled(given), origin), origin)
+
+    @abstractmethod
+    def draw_many(self, steps: Integers, source: Source) -> Integers:
+        """A fresh report for each grid point."""
+
+    def aggregate(self, reports: Iterable[int] | Integers) -> MeanTally:
+        """The tally of reports; what no device could have sent is rejected and counted."""
+        from sfumato.local.means.tally import tally_of
+
+        return tally_of(self, reports)
+
+    def estimate(self, tally: MeanTally, *, consistent: bool = True) -> MeanEstimate:
+        """The mean with variance and 95 % interval, within the bounds unless raw."""
+        from sfumato.local.means.tally import make_estimate
+
+        return make_estimate(self, tally, consistent=consistent)

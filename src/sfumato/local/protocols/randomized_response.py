@@ -1,0 +1,124 @@
+"""Randomised response: the true value with one chance, else any other value, all alike.
+
+Warner (1965), "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias", for two values; Kairouz,
+Bonawitz & Ramage (2016) for many, where Wang et al. (2017) call it generalised or direct encoding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from sfumato.local.base import LocalProtocol
+from sfumato.local.device import words64
+from sfumato.local.domain import DomainRule
+from sfumato.local.probabilities import SCALE, chance_above, exp_below
+
+if TYPE_CHECKING:
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.random import Source
+
+
+@dataclass(frozen=True)
+class GeneralizedResponse(LocalProtocol):
+    """The true value with e^ε/(e^ε + d - 1), every other one with 1/(e^ε + d - 1) (Kairouz et al. 2016).
+
+    >>> protocol = GeneralizedResponse(["north", "south", "east"], 1)
+    >>> [round(float(chance), 3) for chance in protocol.support]
+    [0.576, 0.212]
+    """
+
+    name: ClassVar[str] = "grr"
+
+    @cached_property
+    def _chances(self) -> tuple[int, int]:
+        """The chances, out of 2^64, of the true value and of each other one; one word decides among them all."""
+        return response_chances(self.epsilon, len(self.domain))
+
+    @property
+    def chances(self) -> dict[str, int]:
+        own, other = self._chances
+        return {"own": own, "other": other}
+
+    @property
+    def support(self) -> tuple[Fraction, Fraction]:
+        own, other = self._chances
+        return Fraction(own, SCALE), Fraction(other, SCALE)
+
+    @property
+    def ratio(self) -> Fraction:
+        return Fraction(*self._chances)
+
+    @property
+    def report_bytes(self) -> int:
+        return integer_bytes(len(self.domain))
+
+    def _payload(self, code: int) -> bytes:
+        return respond(code, *self._chances).to_bytes(self.report_bytes, "little")
+
+    def probability(self, payload: bytes, code: int) -> Fraction:
+        own, other = self.support
+        return own if int.from_bytes(payload, "little") == code else other
+
+    def _payloads(self, codes: Codes, source: Source) -> Payload:
+        from sfumato.local.protocols.responses import as_bytes, respond_many
+
+        return as_bytes(respond_many(codes, *self._chances, source), self.report_bytes)
+
+    def well_formed(self, payload: Payload) -> Mask:
+        from sfumato.local.protocols.responses import as_integers
+
+        return as_integers(payload) < len(self.domain)
+
+    def count(self, payload: Payload) -> Integers:
+        from sfumato.local.protocols.responses import histogram
+
+        return histogram(payload, len(self.domain))
+
+
+@dataclass(frozen=True)
+class WarnerResponse(GeneralizedResponse):
+    """The truth with e^ε/(e^ε + 1), else the opposite (Warner 1965); for a domain of two values.
+
+    >>> protocol = WarnerResponse(["no", "yes"], 1)
+    >>> round(float(protocol.support[0]), 3)
+    0.731
+    """
+
+    name: ClassVar[str] = "rr"
+    RULES: ClassVar = {**GeneralizedResponse.RULES, "domain": DomainRule(size=2)}
+
+
+def response_chances(epsilon: float, size: int) -> tuple[int, int]:
+    """Return the chances out of 2^64 of the true value and of each other one of `size` values.
+
+    >>> own, other = response_chances(1, 3)
+    >>> own + 2 * other == SCALE
+    True
+    """
+    other = chance_above(1 / (exp_below(epsilon) + size - 1))
+    return SCALE - (size - 1) * other, other
+
+
+def respond(code: int, own: int, other: int) -> int:
+    """Return the code or another one, by one 64-bit word from the operating system.
+
+    >>> respond(3, SCALE, 0)
+    3
+    """
+    (word,) = words64(1)
+    if word < own:
+        return code
+    place = (word - own) // other
+    return place + (place >= code)
+
+
+def integer_bytes(size: int) -> int:
+    """Return how many bytes hold any integer below `size`: 1, 2 or 4.
+
+    >>> integer_bytes(256), integer_bytes(257), integer_bytes(70_000)
+    (1, 2, 4)
+    """
+    return next(width for width in (1, 2, 4) if size <= 256**width)

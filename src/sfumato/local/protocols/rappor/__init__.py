@@ -1,0 +1,195 @@
+"""RAPPOR: a Bloom filter in one of several cohorts, randomised once for good and again for every report.
+
+Erlingsson, Pihur & Korolova (2014), "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response". The value
+may be any text; the domain is the collector's list of candidates, which only the decoding needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from sfumato.core.parameters import Real, Whole
+from sfumato.errors import ParameterError
+from sfumato.local.base import LocalProtocol
+from sfumato.local.device import below, packed, words64
+from sfumato.local.domain import Value
+from sfumato.local.probabilities import SCALE, chance_above, chance_below, exp_below, log_above
+from sfumato.local.reports.report import Report
+
+if TYPE_CHECKING:
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.local.collector.estimate import Estimate
+    from sfumato.local.collector.tally import Tally
+    from sfumato.random import Source
+
+CHANCE = Real(0.001, 0.999)
+COHORT_BYTES = 2
+MOST_COUNTERS = 2**24
+MOST_HASHES = 8  # eight bytes of one BLAKE2b digest for each
+
+
+@dataclass(frozen=True)
+class Rappor(LocalProtocol):
+    """Full RAPPOR; `epsilon` is the promise for ever (ε∞), `spent_once` what a single report costs (ε₁).
+
+    `bits` and `hashes` shape the Bloom filter, `cohorts` have hash functions of their own, and an instantaneous report
+    sets a bit with chance `q` where the permanent one has it and with chance `p` where it has not.
+
+    >>> protocol = Rappor(["cat", "dog", "horse"], epsilon=4)
+    >>> protocol.spent <= 4, protocol.spent_once < 1.1
+    (True, True)
+    """
+
+    bits: int = 128
+    hashes: int = 2
+    cohorts: int = 16
+    p: float = 0.5
+    q: float = 0.75
+
+    name: ClassVar[str] = "rappor"
+    seed_bytes: ClassVar[int] = COHORT_BYTES
+    RULES: ClassVar = {
+        **LocalProtocol.RULES,
+        "bits": Whole(2),
+        "hashes": Whole(1),
+        "cohorts": Whole(1),
+        "p": CHANCE,
+        "q": CHANCE,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.p >= self.q:
+            raise ParameterError(f"RAPPOR sets a bit with p={self.p:g} and q={self.q:g}; p must be the smaller one")
+        if self.hashes > MOST_HASHES or self.cohorts > 2**16 or self.bits > 2**16:
+            raise ParameterError(f"RAPPOR takes at most {MOST_HASHES} hashes, 65536 cohorts and 65536 bits")
+        if self.cohorts * self.bits > MOST_COUNTERS:  # a header from anywhere must not fill the memory
+            raise ParameterError(
+                f"RAPPOR keeps {self.cohorts} cohorts of {self.bits} bits; their product may be {MOST_COUNTERS}"
+            )
+
+    # What is agreed.
+
+    @cached_property
+    def flip(self) -> int:
+        """The chance, out of 2^64, that a permanent bit is not the Bloom filter's: half of the paper's f."""
+        odds = exp_below(Fraction(self.epsilon) / (2 * self.hashes))
+        return chance_above(1 / (1 + odds))
+
+    @cached_property
+    def again(self) -> tuple[int, int]:
+        """The chances that an instantaneous bit is set where the permanent one is, and where it is not."""
+        return chance_below(Fraction(self.q)), chance_above(Fraction(self.p))
+
+    @property
+    def chances(self) -> dict[str, int]:
+        q, p = self.again
+        return {"bits": self.bits, "hashes": self.hashes, "cohorts": self.cohorts, "flip": self.flip, "q": q, "p": p}
+
+    @property
+    def ratio(self) -> Fraction:
+        return Fraction(SCALE - self.flip, self.flip) ** (2 * self.hashes)
+
+    @property
+    def support(self) -> tuple[Fraction, Fraction]:
+        """The chances that a report has a bit set, if the value's Bloom filter has it and if not."""
+        q, p = (Fraction(chance, SCALE) for chance in self.again)
+        flip = Fraction(self.flip, SCALE)
+        return (1 - flip) * q + flip * p, flip * q + (1 - flip) * p
+
+    @property
+    def spent_once(self) -> float:
+        """The ε of one report alone, ε₁, rounded up."""
+        own, other = self.support
+        return log_above((own * (1 - other) / (other * (1 - own))) ** self.hashes)
+
+    @property
+    def report_bytes(self) -> int:
+        return COHORT_BYTES + -(-self.bits // 8)
+
+    @property
+    def cells(self) -> int:
+        return self.cohorts * (1 + self.bits)
+
+    def promises(self) -> dict[str, float]:
+        return {**super().promises(), "epsilon_once": self.spent_once}
+
+    def variance(self, users: float, count: float = 0.0) -> float:
+        """The variance of a count whose Bloom bits no other candidate shares: the average over its hashes."""
+        own, other = (float(chance) for chance in self.support)
+        noise = users * other * (1 - other) + count * (own * (1 - own) - other * (1 - other))
+        return noise / (own - other) ** 2 / self.hashes
+
+    # On the device.
+
+    def bloom(self, value: Value, cohort: int) -> set[int]:
+        """The bits that a value sets in a cohort's Bloom filter; any text or integer has some."""
+        salt = cohort.to_bytes(16, "little")
+        digest = hashlib.blake2b(json.dumps(value).encode("ascii"), digest_size=8 * self.hashes, salt=salt).digest()
+        return {int.from_bytes(digest[at : at + 8], "little") % self.bits for at in range(0, len(digest), 8)}
+
+    def permanent(self, code: int) -> bytes:
+        """The permanent answer for a candidate: a cohort at random, and its Bloom filter randomised once for good."""
+        return self.permanent_of(self.domain[code])
+
+    def permanent_of(self, value: Value, cohort: int | None = None) -> bytes:
+        """The same for any value, candidate or not. Keep it: a second one would cost ε again (see `Memory`).
+
+        A device that changes its value stays in its cohort, which would tell of the change otherwise.
+        """
+        cohort = below(self.cohorts) if cohort is None else cohort
+        own = self.bloom(value, cohort)
+        words = words64(self.bits)
+        ones = (bit for bit in range(self.bits) if (bit in own) != (words[bit] < self.flip))
+        return cohort.to_bytes(COHORT_BYTES, "little") + packed(ones, self.bits)
+
+    def instantaneous(self, kept: bytes) -> Report:
+        """A fresh report from a permanent answer."""
+        q, p = self.again
+        words = words64(self.bits)
+        kept_bits = int.from_bytes(kept[COHORT_BYTES:], "little")
+        ones = (bit for bit in range(self.bits) if words[bit] < (q if kept_bits >> bit & 1 else p))
+        payload = kept[:COHORT_BYTES] + packed(ones, self.bits)
+        return Report(self.name, self.design_hash, self.domain_hash, payload)
+
+    def _payload(self, code: int) -> bytes:
+        return self.instantaneous(self.permanent(code)).payload
+
+    def probability(self, payload: bytes, code: int) -> Fraction:
+        own = self.bloom(self.domain[code], int.from_bytes(payload[:COHORT_BYTES], "little"))
+        bits = int.from_bytes(payload[COHORT_BYTES:], "little")
+        chances = self.support
+        result = Fraction(1)
+        for bit in range(self.bits):
+            chance = chances[0] if bit in own else chances[1]
+            result *= chance if bits >> bit & 1 else 1 - chance
+        return result
+
+    # At the collector, or for many users at once.
+
+    def _payloads(self, codes: Codes, source: Source) -> Payload:
+        from sfumato.local.protocols.rappor.bulk import payloads
+
+        return payloads(self, codes, source)
+
+    def well_formed(self, payload: Payload) -> Mask:
+        from sfumato.local.protocols.packing import within
+        from sfumato.local.protocols.rappor.bulk import cohorts_of
+
+        return within(payload, self.bits) & (cohorts_of(payload) < self.cohorts)
+
+    def count(self, payload: Payload) -> Integers:
+        from sfumato.local.protocols.rappor.bulk import cohort_counts
+
+        return cohort_counts(self, payload)
+
+    def estimate(self, tally: Tally, *, consistent: bool | str = True) -> Estimate:
+        """The candidates' counts by non-negative sparse regression, or by plain least squares if raw."""
+        from sfumato.local.protocols.rappor.decode import decode
+
+        return decode(self, tally, consistent=consistent)

@@ -1,0 +1,100 @@
+"""Subset selection: a report is a set of k values, more likely one that holds the true value.
+
+Ye & Barg (2018), "Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy", and Wang et
+al. (2016); with k near d/(e^ε + 1) no protocol has a lower variance, and k = 1 is generalised randomised response.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import comb
+from typing import TYPE_CHECKING, ClassVar
+
+from sfumato.local.base import LocalProtocol
+from sfumato.local.device import packed, subset, words64
+from sfumato.local.probabilities import SCALE, chance_below, exp_below
+
+if TYPE_CHECKING:
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.random import Source
+
+
+@dataclass(frozen=True)
+class SubsetSelection(LocalProtocol):
+    """A uniform k-subset that holds the true value with k·e^ε/(k·e^ε + d - k) (Ye & Barg 2018).
+
+    >>> protocol = SubsetSelection(range(10), 1)
+    >>> protocol.size, [round(float(chance), 3) for chance in protocol.support]
+    (3, [0.538, 0.274])
+    """
+
+    name: ClassVar[str] = "ss"
+
+    @cached_property
+    def size(self) -> int:
+        """The size of the sets: the whole number beside d/(e^ε + 1) that has the lower variance."""
+        whole = int(len(self.domain) / (exp_below(self.epsilon) + 1))
+        return min((max(whole, 1), whole + 1), key=self._noise)
+
+    @cached_property
+    def _held(self) -> int:
+        """The chance, out of 2^64, that the set holds the true value."""
+        return self._chance(self.size)
+
+    def _chance(self, size: int) -> int:
+        weight = size * exp_below(self.epsilon)
+        return chance_below(weight / (weight + len(self.domain) - size))
+
+    def _support(self, size: int) -> tuple[Fraction, Fraction]:
+        own = Fraction(self._chance(size), SCALE)
+        return own, (own * (size - 1) + (1 - own) * size) / (len(self.domain) - 1)
+
+    def _noise(self, size: int) -> Fraction:
+        own, other = self._support(size)
+        empty, full = other * (1 - other), own * (1 - own)
+        return (empty + (full - empty) / len(self.domain)) / (own - other) ** 2
+
+    @property
+    def chances(self) -> dict[str, int]:
+        return {"held": self._held, "size": self.size}
+
+    @cached_property
+    def support(self) -> tuple[Fraction, Fraction]:
+        return self._support(self.size)
+
+    @property
+    def ratio(self) -> Fraction:
+        return Fraction(self._held, SCALE - self._held) * Fraction(len(self.domain) - self.size, self.size)
+
+    @property
+    def report_bytes(self) -> int:
+        return -(-len(self.domain) // 8)
+
+    def _payload(self, code: int) -> bytes:
+        (word,) = words64(1)
+        held = word < self._held
+        others = subset(self.size - held, len(self.domain) - 1)
+        return packed([code] * held + [place + (place >= code) for place in others], len(self.domain))
+
+    def probability(self, payload: bytes, code: int) -> Fraction:
+        own, others = self.support[0], len(self.domain) - 1
+        if int.from_bytes(payload, "little") >> code & 1:
+            return own / comb(others, self.size - 1)
+        return (1 - own) / comb(others, self.size)
+
+    def _payloads(self, codes: Codes, source: Source) -> Payload:
+        from sfumato.local.protocols.packing import random_subsets
+
+        return random_subsets(codes, len(self.domain), self.size, self._held, source)
+
+    def well_formed(self, payload: Payload) -> Mask:
+        from sfumato.local.protocols.packing import valid_subsets
+
+        return valid_subsets(payload, len(self.domain), self.size)
+
+    def count(self, payload: Payload) -> Integers:
+        from sfumato.local.protocols.packing import bit_counts
+
+        return bit_counts(payload, len(self.domain))

@@ -1,0 +1,1 @@
+"""Several questions to the same devices, and views that cross them."""

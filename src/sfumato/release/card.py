@@ -1,0 +1,136 @@
+"""The public card of a release: what is promised, to whom, under which assumptions, and what audits found.
+
+Nothing on it is computed from rows that are not released; its JSON form has a published schema.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from sfumato.release.finding import Finding
+
+
+class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
+    """The promise: its model, its parameters, the unit it protects, and which inputs count as neighbours.
+
+    >>> Guarantee(model="k-anonymity", parameters={"k": 10}, unit="row").neighbours is None
+    True
+    """
+
+    model: str
+    parameters: dict[str, Any]
+    unit: str
+    neighbours: str | None = None
+
+
+class ReleasedColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """One released column with the role it had.
+
+    >>> ReleasedColumn(name="age", role="quasi", type="integer").name
+    'age'
+    """
+
+    name: str
+    role: str
+    type: str | None = None
+
+
+class MeasuredModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model asked for, and the value the released table has.
+
+    >>> MeasuredModel(model="k-anonymity", asked=10, measured=11).measured
+    11
+    """
+
+    model: str
+    asked: float
+    measured: float
+    column: str | None = None
+
+
+class Companion(msgspec.Struct, frozen=True, kw_only=True):
+    """A second table of a release: its columns, and its file once it is saved.
+
+    >>> Companion(name="sensitive", rows=3, columns=[]).file is None
+    True
+    """
+
+    name: str
+    rows: int
+    columns: list[ReleasedColumn]
+    file: str | None = None
+    sha256: str | None = None
+
+
+class Released(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts and measures of the released data themselves.
+
+    >>> Released(rows=2, columns=[]).order
+    'shuffled'
+    """
+
+    rows: int
+    columns: list[ReleasedColumn]
+    classes: int | None = None
+    models: list[MeasuredModel] = msgspec.field(default_factory=list)
+    measures: dict[str, float] = msgspec.field(default_factory=dict)
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
+    order: str = "shuffled"
+    companions: list[Companion] = msgspec.field(default_factory=list)
+    file: str | None = None
+    sha256: str | None = None
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a reader of the release may know about how it was made.
+
+    >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
+    ...             guarantee=Guarantee(model="k-anonymity", parameters={"k": 2}, unit="row"), assumptions=[])
+    >>> Card.from_json(card.to_json()) == card
+    True
+    """
+
+    tool: str = "sfumato"
+    version: str
+    door: str
+    algorithm: str
+    guarantee: Guarantee
+    assumptions: list[str]
+    released: Released
+    audits: list[Finding] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
+
+    def to_json(self) -> str:
+        """The card as indented JSON text."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2).decode() + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Card:
+        """The card in JSON text; unknown or missing keys are refused."""
+        return msgspec.json.decode(text, type=cls)
+
+    def for_file(self, name: str, sha256: str) -> Card:
+        """The same card, now naming the released file and its hash."""
+        return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, file=name, sha256=sha256))
+
+    def for_companion(self, name: str, file: str, sha256: str) -> Card:
+        """The same card, now naming the file of a companion table and its hash."""
+        companions = [
+            msgspec.structs.replace(entry, file=file, sha256=sha256) if entry.name == name else entry
+            for entry in self.released.companions
+        ]
+        return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, companions=companions))
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the published JSON Schema of a card.
+
+    >>> json_schema()["$ref"]
+    '#/$defs/Card'
+    """
+    schema = msgspec.json.schema(Card)
+    for definition in schema["$defs"].values():
+        definition["description"] = definition["description"].partition("\n")[0]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

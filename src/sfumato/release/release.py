@@ -1,0 +1,95 @@
+"""A release: the public data and their card, and nothing that could lead back to a row.
+
+The map from rows to classes stays inside the algorithm that made it; a release does not hold it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.files import Staging
+from sfumato.release.card import Card
+from sfumato.table import Table
+from sfumato.table.io import write
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Public data with their card; `table` holds the released columns, in the order they leave.
+
+    An algorithm that publishes further tables (Anatomy's sensitive table) gives them as `companions`. `steward` holds
+    what was measured against the original rows: for the steward's report, never saved with the data.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(200))
+    >>> schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    >>> release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(5)])
+    >>> release.frame.columns, release.card.guarantee.parameters
+    (['age', 'sex', 'disease'], {'k': 5})
+    """
+
+    table: Table
+    card: Card
+    companions: Mapping[str, Table] = field(default_factory=dict)
+    steward: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def frame(self) -> Any:
+        """The released rows as the kind of dataframe that came in."""
+        return self.table.restore(self.table.frame)
+
+    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
+        """Write the data and the card (`PATH.card.json` unless named), all or nothing; return the final card.
+
+        A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`.
+
+        >>> import pathlib, tempfile, polars as pl
+        >>> import sfumato as sf
+        >>> people = sf.Table.from_frame(pl.DataFrame({"age": [30, 31, 60, 61]}))
+        >>> release = sf.Mondrian().anonymize(people, sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(2)])
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> final = release.save(folder / "out.csv")
+        >>> sorted(file.name for file in folder.iterdir()), len(final.released.sha256)
+        (['out.csv', 'out.csv.card.json'], 64)
+        """
+        target = Path(path)
+        with Staging() as staging:
+            data = staging.place(target)
+            card_file = staging.place(card or target.with_name(target.name + ".card.json"))
+            final = self.stage_companions(staging, target, self.write(data, name=target.name))
+            card_file.write_text(final.to_json(), encoding="utf-8")
+        return final
+
+    def stage_companions(self, staging: Staging, target: Path, card: Card) -> Card:
+        """Write the companion tables of a release that goes to `target`; return the card that names them."""
+        for name, table in self.companions.items():
+            path = companion_path(target, name)
+            place = staging.place(path)
+            write(table.frame, place, table.delimiter)
+            card = card.for_companion(name, path.name, _sha256(place))
+        return card
+
+    def write(self, path: Path, *, name: str | None = None) -> Card:
+        """Write the data alone (`-` is standard output); return the card, with the file's hash if it is one."""
+        write(self.table.frame, path, self.table.delimiter)
+        return self.card if str(path) == "-" else self.card.for_file(name or path.name, _sha256(path))
+
+
+def companion_path(target: Path, name: str) -> Path:
+    """Return where a companion table lies: beside its release, with its name before the ending.
+
+    >>> companion_path(Path("out.csv.gz"), "sensitive").name
+    'out.sensitive.csv.gz'
+    """
+    endings = target.suffixes[-2:] if target.suffix == ".gz" else target.suffixes[-1:]
+    ending = "".join(endings)
+    return target.with_name(f"{target.name.removesuffix(ending)}.{name}{ending}")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

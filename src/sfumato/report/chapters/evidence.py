@@ -1,0 +1,139 @@
+"""Everything the steward's report needs to know about one table and its release, measured once.
+
+Risks are measured on the original and on the released rows alike (El Emam 2013), loss against the
+original (Xu et al. 2006); nothing of it may leave with the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from msgspec.structs import replace
+
+from sfumato.evaluate.check import Measures, check
+from sfumato.evaluate.risk import Risk, risks
+from sfumato.evaluate.utility import Utility, utility
+from sfumato.hierarchy import SUPPRESSED
+from sfumato.models.groups import Groups
+from sfumato.release import Card, Release
+from sfumato.schema import Role, Schema
+from sfumato.table import Table
+from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A table, its release, and what was measured on both.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(100))
+    >>> schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    >>> release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(10)])
+    >>> evidence = Evidence.of(people, schema, release)
+    >>> evidence.withheld, int(evidence.sizes.sum()), evidence.after.k >= 10
+    (0, 100, True)
+    """
+
+    table: Table
+    schema: Schema
+    release: Release
+    released: Table
+    before: Measures
+    after: Measures
+    utility: Utility
+    sizes: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Table, schema: Schema, release: Release) -> Evidence:
+        """Return the evidence, measured."""
+        settled = schema.settled(table)
+        quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
+        released = _joined(release)
+        shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
+        classes = [GROUP] if release.companions else shown
+        return cls(
+            table,
+            settled,
+            release,
+            released,
+            before=check(table, quasi, sensitive, schema=settled),
+            after=_after(released, shown, classes, sensitive, settled),
+            utility=utility(table, settled, released),
+            sizes=released.frame.group_by(classes).len()["len"].to_numpy().astype(np.int64),
+        )
+
+    @property
+    def information_loss(self) -> float | None:
+        """The share of variance lost where groups are shown as their centroids; None for other releases."""
+        loss = self.release.steward.get("information_loss")
+        return None if loss is None else loss / 100
+
+    @property
+    def card(self) -> Card:
+        """The release's public card."""
+        return self.release.card
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """The quasi-identifiers, by their names in the original."""
+        return self.schema.names(Role.QUASI)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive columns."""
+        return self.schema.names(Role.SENSITIVE)
+
+    @property
+    def withheld(self) -> int:
+        """The rows that came in and did not go out."""
+        return self.table.rows - self.release.table.rows
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether the promise counts persons, of whom the released rows no longer tell."""
+        return self.schema.person is not None
+
+    @property
+    def risk_before(self) -> Risk:
+        """The risks of the original values, per protected unit."""
+        if self.schema.person is None:
+            return self.before.risk
+        classes = self.table.frame.group_by(self.quasi).agg(pl.len(), pl.col(self.schema.person).n_unique())
+        return risks(Groups(classes["len"].to_numpy(), classes[self.schema.person].to_numpy()))
+
+    @property
+    def risk_after(self) -> Risk:
+        """The risks of the released values; for persons the most that the card's smallest class allows."""
+        if not self.counts_persons:
+            return self.after.risk
+        most = 1 / self.card.released.measures["smallest_class"]
+        return Risk(most, most, most, most)
+
+    @property
+    def suppressed_cells(self) -> int:
+        """The released quasi-identifying cells that tell nothing."""
+        frame = self.release.table.frame
+        texts = [frame[name].cast(pl.String) for name in self.quasi if name in frame.columns]
+        return sum(int((series == SUPPRESSED).sum()) for series in texts)
+
+
+def _after(
+    released: Table, shown: Sequence[str], classes: Sequence[str], sensitive: Sequence[str], schema: Schema
+) -> Measures:
+    """Return the measures of the release: people are found by what is shown, values are hidden among classes."""
+    found = check(released, shown, sensitive, schema=schema)
+    return replace(found, sensitive=check(released, classes, sensitive, schema=schema).sensitive)
+
+
+def _joined(release: Release) -> Table:
+    """Return the released rows; where sensitive values lie in a second table, each group's are dealt to its rows."""
+    if SENSITIVE not in release.companions:
+        return release.table
+    values = release.companions[SENSITIVE].frame
+    names = [name for name in values.columns if name != COUNT]
+    dealt = values.select(pl.col(names).repeat_by(COUNT)).explode(names).sort(GROUP).drop(GROUP)
+    return Table(pl.concat([release.table.frame.sort(GROUP), dealt], how="horizontal"))

@@ -1,0 +1,1 @@
+"""The page of a report: its frame, its markup, its plain words."""

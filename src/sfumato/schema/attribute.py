@@ -1,0 +1,150 @@
+"""One column as declared: its role, its type and everything public about its values.
+
+Declared bounds and categories are what a differentially private step may use (Dwork & Roth 2014,
+section 3); inferred ones are marked as not public.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from sfumato.errors import SchemaError, suggestion
+from sfumato.hierarchy import Hierarchy
+from sfumato.hierarchy.file import read_hierarchy
+from sfumato.schema.kinds import Kind
+from sfumato.schema.roles import Role
+
+Bound = int | float | dt.date
+Word = TypeVar("Word", Role, Kind)
+KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A declared column; `kind=None` lets the type be detected, `public=False` marks inferred limits.
+
+    >>> Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(16, 94)).public
+    True
+    """
+
+    name: str
+    role: Role
+    kind: Kind | None = None
+    bounds: tuple[Bound, Bound] | None = None
+    categories: tuple[str, ...] | None = None
+    hierarchy: Hierarchy | None = None
+    missing: tuple[str, ...] = ("",)
+    public: bool = True
+    hierarchy_file: str | None = None
+
+    def __post_init__(self) -> None:
+        wrong = self._contradiction()
+        if wrong:
+            raise SchemaError(f"column '{self.name}': {wrong}")
+
+    def _contradiction(self) -> str | None:
+        if self.bounds is not None:
+            if self.kind is None or not self.kind.numeric:
+                return f"bounds need type integer, number or date; found {self.kind or 'no type'}"
+            if {isinstance(limit, dt.date) for limit in self.bounds} != {self.kind is Kind.DATE}:
+                return f"bounds {list(self.bounds)} do not fit type {self.kind}"
+            if self.bounds[0] > self.bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
+                return f"bounds must be [low, high]; found {list(self.bounds)}"
+        if self.kind is Kind.ORDINAL and self.categories is None:
+            return "type ordinal needs categories = [...] in their order"
+        return None if self.categories is None else self._contradicting_categories(self.categories)
+
+    def _contradicting_categories(self, categories: tuple[str, ...]) -> str | None:
+        if self.kind not in {Kind.CATEGORY, Kind.ORDINAL, None}:
+            return f"categories need type category or ordinal; found {self.kind}"
+        if len(set(categories)) != len(categories):
+            return "a category stands twice; list each once"
+        return "categories and a hierarchy both list the values; give one of them" if self.hierarchy else None
+
+    @classmethod
+    def from_mapping(cls, name: str, entry: Mapping[str, object], folder: Path) -> Attribute:
+        """Return the attribute declared by one `[columns.NAME]` table of a schema file.
+
+        >>> Attribute.from_mapping("sex", {"role": "quasi", "tpye": "text"}, Path())
+        Traceback (most recent call last):
+        sfumato.errors.SchemaError: column 'sex': unknown key 'tpye'; did you mean 'type'?
+        """
+        for key in entry:
+            if key not in KEYS:
+                raise SchemaError(f"column '{name}': unknown key '{key}'{suggestion(key, KEYS)}")
+        if "role" not in entry:
+            raise SchemaError(f"column '{name}' has no role; declare role = {_choices(Role)}")
+        file = entry.get("hierarchy")
+        if file is not None and not isinstance(file, str):
+            raise SchemaError(f"column '{name}': hierarchy must be a file name; found {file!r}")
+        public = entry.get("public", True)
+        if not isinstance(public, bool):
+            raise SchemaError(f"column '{name}': public must be true or false; found {public!r}")
+        return cls(
+            name,
+            role=_word(name, "role", entry["role"], Role),
+            kind=_word(name, "type", entry["type"], Kind) if "type" in entry else None,
+            bounds=_bounds(name, entry["bounds"]) if "bounds" in entry else None,
+            categories=_texts(name, "categories", entry["categories"]) if "categories" in entry else None,
+            hierarchy=read_hierarchy(folder / file) if file is not None else None,
+            missing=_texts(name, "missing", entry.get("missing", [""])),
+            public=public,
+            hierarchy_file=file,
+        )
+
+    def to_mapping(self) -> dict[str, object]:
+        """Return the entry that `from_mapping` reads back."""
+        entry: dict[str, object] = {"role": str(self.role)}
+        if self.kind is not None:
+            entry["type"] = str(self.kind)
+        if self.bounds is not None:
+            entry["bounds"] = list(self.bounds)
+        if self.categories is not None:
+            entry["categories"] = list(self.categories)
+        if self.hierarchy_file is not None:
+            entry["hierarchy"] = self.hierarchy_file
+        if self.missing != ("",):
+            entry["missing"] = list(self.missing)
+        if not self.public:
+            entry["public"] = False
+        return entry
+
+
+def _choices(words: type[Role | Kind]) -> str:
+    return " | ".join(f'"{word.value}"' for word in words)
+
+
+def _word(name: str, key: str, value: object, words: type[Word]) -> Word:
+    try:
+        return words(str(value))
+    except ValueError:
+        raise SchemaError(f"column '{name}': {key} must be {_choices(words)}; found {value!r}") from None
+
+
+def _bounds(name: str, value: object) -> tuple[Bound, Bound]:
+    if isinstance(value, list) and len(value) == 2:
+        low, high = (_bound(limit) for limit in value)
+        if low is not None and high is not None and isinstance(low, dt.date) == isinstance(high, dt.date):
+            return low, high
+    raise SchemaError(f"column '{name}': bounds must be [low, high]; found {value!r}")
+
+
+def _bound(value: object) -> Bound | None:
+    if isinstance(value, str):
+        try:
+            return dt.date.fromisoformat(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool | dt.datetime) or value != value:  # noqa: PLR0124  # NaN
+        return None
+    return value if isinstance(value, int | float | dt.date) else None
+
+
+def _texts(name: str, key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return tuple(str(item) for item in value)
+    raise SchemaError(f"column '{name}': {key} must be a list of texts; found {value!r}")

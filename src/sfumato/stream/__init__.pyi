@@ -1,0 +1,15 @@
+from .base import Group as Group
+from .base import Published as Published
+from .base import Publisher as Publisher
+from .publishers.adaptive import AdaptiveHistogram as AdaptiveHistogram
+from .publishers.auto import auto as auto
+from .publishers.castle import CASTLE as CASTLE
+from .publishers.categories import CategoryWindows as CategoryWindows
+from .publishers.clock import ClockWindows as ClockWindows
+from .publishers.doca import DOCA as DOCA
+from .publishers.laplace import NaiveLaplace as NaiveLaplace
+from .publishers.linked import LinkedResponse as LinkedResponse
+from .publishers.rank import RankWindows as RankWindows
+from .publishers.several import CellHistogram as CellHistogram
+from .publishers.several import RankedAttributes as RankedAttributes
+from .wrappers.persons import CappedPersons as CappedPersons

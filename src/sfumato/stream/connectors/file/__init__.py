@@ -1,0 +1,1 @@
+"""Feeds and outputs that are files or pipes: CSV, JSON lines, Parquet."""

@@ -1,0 +1,157 @@
+"""Records in from CSV, JSON lines or Parquet, in batches of bounded size, each with the offset to go on from.
+
+Formats are told apart by their first bytes; `-` is a pipe; a text file can be followed while it grows. The offset is
+the log position of Kreps, Narkhede & Rao (2011): a reader that comes back starts exactly behind what it has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sfumato.errors import InputError
+from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Unzipped, mark
+from sfumato.stream.runtime.batch import Batch, Columns, Parser
+
+LONGEST_RECORD = 4 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+PARQUET = b"PAR1"
+
+
+class Feed:
+    r"""The records of an input, batch by batch; `offset` says where the next one begins.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "in.csv"
+    >>> _ = file.write_text("hours,drive\n5,a\nx,b\n")
+    >>> feed = Feed(file, Columns(("hours",), ("drive",)))
+    >>> [(batch.count, batch.numbers["hours"].tolist(), batch.texts["drive"]) for batch in feed.batches()]
+    [(2, [5.0, nan], ['a', 'b'])]
+    >>> feed.offset
+    20
+    """
+
+    def __init__(self, path: str | Path, columns: Columns, *, follow: bool = False) -> None:
+        self.path, self.columns, self.offset = Path(path), columns, 0
+        self.piped = self.path == STDIN or (self.path.exists() and not self.path.is_file())
+        if follow and self.piped:
+            raise InputError("a pipe is always followed; leave --follow out")
+        self._follow, self._grows, self._raw = follow, True, Raw(self.path, follow=follow)
+
+    def close(self) -> None:
+        """Let the input go."""
+        self._raw.close()
+
+    def mark(self, offset: int) -> str:
+        """The fingerprint of the input as far as it was read."""
+        return mark(self.path, offset, grows=self._grows)
+
+    def batches(self, offset: int = 0) -> Iterator[Batch]:
+        """Yield the records behind `offset` (a pipe: all that come), and idle batches while nothing comes."""
+        first = b""
+        while len(first) < len(PARQUET) and (piece := self._raw.read()) != b"":
+            first += piece or b""
+            if piece is None:
+                yield Batch.idle()
+        packed, table = first.startswith(GZIP), first.startswith(PARQUET)
+        self._grows = not (packed or table)
+        if (table and self.piped) or (self._follow and not self._grows):
+            form = "Parquet" if table else "gzip"
+            raise InputError(
+                f"file '{self._raw.name}' is {form}, which cannot be read while it grows; give a finished file"
+            )
+        if table:
+            yield from self._table(offset)
+        else:
+            yield from self._text(self._unpacked(first, packed=packed), offset, packed=packed)
+        self.close()
+
+    def _unpacked(self, first: bytes, *, packed: bool) -> Inlet:
+        inlet = Begun(first, self._raw)
+        return Unzipped(inlet, self._raw.name) if packed else inlet
+
+    def _table(self, offset: int) -> Iterator[Batch]:
+        from sfumato.stream.connectors.file.parquet import batches
+
+        self.offset = offset
+        for batch in batches(self.path, self.columns, offset):
+            self.offset += batch.count
+            yield batch
+
+    def _text(self, inlet: Inlet, offset: int, *, packed: bool) -> Iterator[Batch]:
+        head = b""
+        while not _complete(head) and (piece := inlet.read()) != b"":
+            head += piece or b""
+            if piece is None:
+                yield Batch.idle()
+        parser, begin = self._parser(head)
+        if parser is None:
+            return
+        if offset and not self.piped:
+            inlet, head, begin = self._resumed(offset, packed=packed), b"", 0
+        self.offset = offset or begin
+        yield from self._records(parser, head[begin:], inlet)
+
+    def _resumed(self, offset: int, *, packed: bool) -> Inlet:
+        self._raw.close()
+        self._raw = Raw(self.path, start=0 if packed else offset, follow=self._follow)
+        return Unzipped(self._raw, self._raw.name, skip=offset) if packed else self._raw
+
+    def _parser(self, head: bytes) -> tuple[Parser | None, int]:
+        """Return what reads the records, and how many bytes stand before the first; None where there is nothing."""
+        blank = len(head) - len(head.removeprefix(BYTE_ORDER_MARK).lstrip())
+        if blank == len(head):
+            return None, 0
+        if head[blank : blank + 1] == b"{":
+            from sfumato.stream.connectors.file.json_lines import JsonParser
+
+            return JsonParser(self.columns), blank
+        from sfumato.stream.connectors.file.csv_lines import CsvParser
+
+        header = head[blank : _line_end(head, blank)]
+        return CsvParser(header, self.columns, self._raw.name), blank + len(header)
+
+    def _records(self, parser: Parser, rest: bytes, inlet: Inlet) -> Iterator[Batch]:
+        ended = False
+        while not ended:
+            whole = rest.rfind(b"\n") + 1
+            taken, batch = parser(rest[:whole]) if whole else (0, Batch.idle())
+            self.offset += taken
+            rest = rest[taken:]
+            if batch.count:
+                yield batch
+            if len(rest) > LONGEST_RECORD:
+                raise InputError(
+                    f"file '{self._raw.name}' has a record of more than 4 MiB; check its quotes and line breaks"
+                )
+            piece = inlet.read()
+            if piece is None:
+                yield Batch.idle()
+            ended = piece == b""
+            rest += piece or b""
+        if rest:
+            taken, batch = parser(rest + b"\n")
+            self.offset += len(rest)
+            yield self._last(taken, len(rest) + 1, batch)
+
+    def _last(self, taken: int, wanted: int, batch: Batch) -> Batch:
+        if taken < wanted:
+            raise InputError(f"file '{self._raw.name}' ends inside a quoted cell; close the quote")
+        return batch
+
+
+def _complete(head: bytes) -> bool:
+    """Return whether the first line is there, whole."""
+    start = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    return b"\n" in start and start[: _line_end(start, 0)].count(b'"') % 2 == 0
+
+
+def _line_end(data: bytes, start: int) -> int:
+    """Return where the first line ends, whose line breaks inside quotes do not count."""
+    end = start
+    while end < len(data):
+        found = data.find(b"\n", end) + 1
+        end = found or len(data)
+        if data.count(b'"', start, end) % 2 == 0:
+            break
+    return end

@@ -1,0 +1,1 @@
+"""Stream publishers, one module or folder each."""

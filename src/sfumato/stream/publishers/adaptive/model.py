@@ -1,0 +1,188 @@
+"""What an adaptive histogram has learnt from released counts: the long run, its fine shape, and how windows differ.
+
+The long run is the mean of noisy counts, never projected before it is averaged, so that it stays unbiased; the shape
+within bins is sharpened by overlapping bins (Richardson 1972; Lucy 1974).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sfumato.stream.base import Integers, Numbers
+from sfumato.stream.publishers.adaptive.table import tables
+
+CELLS = 4096  # the public grid on which bins begin and end
+FIRST = 32  # bins of the first window; each later one may have as many more
+EVEN = 0.05  # the share of bins that is spread evenly, so that no region is left without
+MEMORY = 300  # windows after which the past fades
+TAIL = 12  # rows at either end that leave as expectations
+RATES = 16  # how many rates a bin may have besides nothing and the long run's
+STICKY = 0.98  # how likely neighbouring bins are alike, before anything is learnt
+FADE = 0.02  # how fast that first guess, and what was learnt later, fades from window to window
+SLACK = 0.1  # of the long run's own noise, allowed before Markov's inequality is used
+LEAST = 1e-6  # no state is ever impossible, none stays for ever
+POSSIBLE = 1e-4  # nor is any value: so much of an even distribution is mixed into the long run
+COARSE = 2  # a window that will be looked at twice has so many times fewer bins at first
+CROWDED = 20.0  # in scales of the noise: records that make a bin crowded, and half of them those of a finer bin
+UNEVEN = 4.0  # times its even share, which a crowded bin holds at least
+REACH = 16  # cells on either side over which the long run is smoothed before bins follow its root
+CALM = 750.0  # what makes rows up for earlier ones is weighed against so many squared scales of noise in a window
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+class Scales(NamedTuple):
+    """The noise of a window counted once, and of one counted twice: coarsely, then finely."""
+
+    plain: float
+    coarse: float
+    fine: float
+
+
+class Bins(NamedTuple):
+    """The cells at which bins begin (and the last one ends), the bin of each cell, and the long run behind them."""
+
+    edges: Integers
+    of_cell: Integers
+    long_run: Numbers
+
+
+class Reading(NamedTuple):
+    """What a window's noisy counts were read as: each bin's mean and variance, and the mean count of each cell."""
+
+    noisy: Integers
+    bins: Bins
+    size: int
+    means: Numbers
+    variances: Numbers
+    cells: Numbers
+
+
+class Model:
+    """Everything that is public before a window is counted; `read` takes its noisy counts, `rows` learns from them.
+
+    >>> model = Model((0.0, 10.0), 100, 8, Scales(2.0, 2.0, 2.0))
+    >>> bins = model.bins()
+    >>> reading = model.read(model.count(np.full(100, 5.0), bins), bins, 100)
+    >>> bool(abs(np.median(model.rows(reading)) - 5) < 1)
+    True
+    """
+
+    def __init__(self, bounds: tuple[float, float], window: int, bins: int, scales: Scales) -> None:
+        self._low, self._high = bounds
+        self._width = (bounds[1] - bounds[0]) / CELLS
+        self._window, self._most, self._scales = window, bins, scales
+        self._rates = np.geomspace(0.35 * scales.plain, max(0.45 * window, 0.7 * scales.plain), RATES)
+        self._rate_rows = tables(scales.plain, window).rows(self._rates)
+        states = RATES + 2
+        self._stays, self._leaves = np.full(states, STICKY), np.full(states, 1 - STICKY)
+        self._jumps = np.full(states, 1 / states)
+        self._raw = np.full(CELLS, 1 / CELLS)
+        self._shape = self._raw.copy()
+        self._due, self._given = np.zeros(CELLS), np.zeros(CELLS)
+        self._calm = max(1.0, CALM * scales.plain**2 / window)
+        self._seen, self._crowd = np.zeros(1), np.zeros(1)
+
+    def arrays(self) -> dict[str, Numbers]:
+        """What was learnt, as it stands in a state."""
+        steps = {"stays": self._stays, "leaves": self._leaves, "jumps": self._jumps}
+        rows = {"due": self._due, "given": self._given}
+        return {**steps, **rows, "raw": self._raw, "shape": self._shape, "seen": self._seen, "crowd": self._crowd}
+
+    @property
+    def twice(self) -> bool:
+        """Whether the next window is counted twice: most records of the last ones sat in crowded bins."""
+        return self._scales.fine > 0 and bool(self._crowd[0] > 0.5)
+
+    def bins(self) -> Bins:
+        """The bins of the next window: by the long run or its root, shifted a little from window to window."""
+        from sfumato.stream.publishers.adaptive.cells_kernel import cut_bins, long_run, rooted
+
+        turn = int(self._seen[0])
+        most = max(2, self._most // COARSE) if self.twice else self._most
+        count = min(most, FIRST * (turn + 1), CELLS)
+        run = long_run(self._raw)
+        followed = run if self.twice else rooted(run, REACH)
+        return Bins(*cut_bins(followed, EVEN, count, turn * GOLDEN % 1 if turn else 1.0), run)
+
+    def count(self, values: Numbers, bins: Bins) -> Integers:
+        """The exact counts of a window's records in its bins: secret until noise falls on them."""
+        from sfumato.stream.publishers.adaptive.kernel import bin_counts
+
+        return bin_counts(values, self._low, self._width, CELLS // 2, bins.of_cell, len(bins.edges) - 1)
+
+    def read(self, noisy: Integers, bins: Bins, size: int) -> Reading:
+        """Take the noisy counts of a window of `size` records; return what they mean."""
+        from sfumato.stream.publishers.adaptive.cells_kernel import bin_sums, fix_total, spread_counts
+
+        likely = (1 - POSSIBLE) * bin_sums(bins.long_run, bins.edges) + POSSIBLE / CELLS * np.diff(bins.edges)
+        expected = likely * size
+        means, variances = self._posterior(noisy, expected)
+        fix_total(means, variances, expected, size)
+        return Reading(noisy, bins, size, means, variances, spread_counts(means, bins.edges, self._shape))
+
+    def finer(self, reading: Reading) -> Bins:
+        """The bins in which a window is counted a second time: crowded ones cut into parts."""
+        from sfumato.stream.publishers.adaptive.refine_kernel import finer_bins
+
+        part = CROWDED / 2 * self._scales.coarse
+        return Bins(*finer_bins(reading.means, reading.bins.edges, reading.cells, part), reading.bins.long_run)
+
+    def sharpen(self, reading: Reading, noisy: Integers, finer: Bins) -> Reading:
+        """Take the noisy counts of the finer bins; return the reading with cells that follow them."""
+        from sfumato.stream.publishers.adaptive.cells_kernel import spread_counts
+        from sfumato.stream.publishers.adaptive.refine_kernel import sharpened
+
+        noise = 2 * self._scales.fine**2
+        counts = sharpened(reading.means, reading.bins.edges, reading.cells, finer.edges, noisy, noise)
+        return reading._replace(cells=spread_counts(counts, finer.edges, self._shape))
+
+    def rows(self, reading: Reading) -> Numbers:
+        """The rows of a window in rank order; what it says is learnt for the windows to come."""
+        from sfumato.stream.publishers.adaptive.cells_kernel import remember
+        from sfumato.stream.publishers.adaptive.rows_kernel import replace_tails
+
+        noisy, bins, size, means, variances, cells = reading
+        rows = self._followed(reading)
+        if size > 2 * TAIL:
+            replace_tails(rows, means, variances, bins.edges.astype(np.float64), TAIL)
+        weight = min(1.0, size / self._window)
+        gains = (weight * max(1 / (self._seen[0] + extra), 1 / MEMORY) for extra in (1, 2))
+        remember(self._raw, self._shape, bins.long_run, noisy, bins.edges, cells, size, *gains)
+        crowd = float(means[means > max(CROWDED * self._scales.plain, UNEVEN * size / len(means))].sum()) / size
+        self._crowd += max(1 / (self._seen[0] + 1), 0.1) * (crowd - self._crowd)
+        self._seen += 1
+        return np.clip(self._low + self._width * rows, self._low, self._high)
+
+    def _followed(self, reading: Reading) -> Numbers:
+        """Return a window's quantiles, in cells, bent so that all rows so far follow all that was counted so far."""
+        from sfumato.stream.publishers.adaptive.cells_kernel import spread_counts
+        from sfumato.stream.publishers.adaptive.follow_kernel import followed, hand_out
+        from sfumato.stream.publishers.adaptive.rows_kernel import quantile_rows
+
+        if self.twice:
+            self._due += reading.cells
+        else:
+            counted = reading.noisy + (reading.size - reading.noisy.sum()) / len(reading.noisy)
+            self._due += spread_counts(counted, reading.bins.edges, self._shape)
+        rows = quantile_rows(followed(reading.cells, self._due, self._given, self._calm), reading.size)
+        hand_out(rows, self._given)
+        return rows
+
+    def _posterior(self, noisy: Integers, expected: Numbers) -> tuple[Numbers, Numbers]:
+        """Return mean and variance of every bin's count, and learn how alike neighbouring bins are."""
+        from sfumato.stream.publishers.adaptive.kernel import emissions, forward_backward, moments
+
+        scale = self._scales.coarse if self.twice else self._scales.plain
+        made = tables(scale, self._window)
+        slack = SLACK * math.sqrt(2) * scale / math.sqrt(min(self._seen[0] + 1, MEMORY))
+        facts = self._rates, self._rate_rows, slack, made.likelihood
+        chance, rows, columns = emissions(noisy, expected, made.rows(expected), *facts)
+        stay = self._stays / (self._stays + self._leaves)
+        posterior, *steps = forward_backward(chance, stay, self._jumps / self._jumps.sum())
+        new = max(1 / (self._seen[0] + 2), FADE)
+        for learnt, found in zip((self._stays, self._leaves, self._jumps), steps, strict=True):
+            learnt[:] = (1 - new) * learnt + new * found / len(noisy) + LEAST
+        return moments(posterior, rows, columns, noisy, made.mean, made.variance, made.beyond)

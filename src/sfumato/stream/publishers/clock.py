@@ -1,0 +1,166 @@
+"""Clock windows: whatever comes within an interval is one window, whose number of records is hidden by noise too.
+
+Under add/remove neighbours a record may be there or not, so the count is a secret: it leaves with discrete Laplace
+noise, and windows are padded or cut to the noisy count, blind to values (`docs/algorithms/rank-windows.md`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from sfumato.core.parameters import OneOf, Real, Whole
+from sfumato.random import KEYED, Source
+from sfumato.random.random_words import WordRun
+from sfumato.release import Card
+from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.grid import Interval
+from sfumato.stream.noise import covered, exact_epsilon, noise_scale
+from sfumato.stream.promise import private_card
+from sfumato.stream.publishers.adaptive.model import Model, Scales
+from sfumato.stream.publishers.rank import RankGrid
+from sfumato.stream.state import pack, unpack
+from sfumato.stream.windows import Tumbling
+
+COUNTED = Fraction(1, 10)  # the share of ε that pays for a window's count where rank blocks leave
+ADD_REMOVE = "streams that differ in one record, which is there or not"
+NOTES = (
+    "The unit is one record (event level), there or not: a person with c records in the stream is promised c·ε only.",
+    "Windows end by the clock, which is public; how many rows leave comes from a noisy count, not from the records.",
+    "Values are clamped to the public bounds; what is no number stands as a public default in its place.",
+    "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",
+)
+
+
+@dataclass(eq=False)
+class ClockWindows(Publisher):
+    """Windows that end when `tick` is called, hidden counts included (event level, add/remove neighbours).
+
+    `kind` is "rank" (a tenth of ε for the count, the rest for rank blocks) or "adaptive" (noise of scale 1/ε on every
+    bin, whose sum is the count). `most` is the most records of an interval that count, the first ones; `expected` is
+    about how many come, a public guess.
+
+    >>> from sfumato.random import SeededSource
+    >>> publisher = ClockWindows(bounds=(0, 100), epsilon=2.0, rng=SeededSource(1))
+    >>> len(publisher.push_many(np.full(500, 40.0)))
+    0
+    >>> 450 < len(publisher.tick()) < 550
+    True
+    """
+
+    bounds: tuple[float, float]
+    epsilon: float = 1.0
+    kind: Literal["rank", "adaptive"] = "rank"
+    block: int = 50
+    bins: int = 320
+    expected: int = 1000
+    most: int = 1_000_000
+    rng: InitVar[Source | None] = None
+
+    RULES: ClassVar = {
+        "bounds": Interval(),
+        "epsilon": Real(0, above=True),
+        "kind": OneOf(("rank", "adaptive")),
+        "block": Whole(1),
+        "bins": Whole(2),
+        "expected": Whole(1),
+        "most": Whole(1),
+    }
+    name: ClassVar[str] = "clock"
+    linked: ClassVar[bool] = False
+
+    def __post_init__(self, rng: Source | None) -> None:
+        super().__post_init__()
+        epsilon = exact_epsilon(self.epsilon)
+        self._count_scale = noise_scale(1, epsilon * COUNTED)
+        self._grid = RankGrid(self.bounds, self.block, epsilon * (1 - COUNTED))
+        self._bin_scale = noise_scale(1, epsilon)
+        self._model = Model(self.bounds, self.expected, self.bins, Scales(float(self._bin_scale), 0.0, 0.0))
+        self._run = WordRun(rng)
+        self._windows = Tumbling(self.most + 1)  # never full: the clock ends windows
+        self._ticks = 0
+        self._padding = np.array([(self.bounds[0] + self.bounds[1]) / 2])
+        self._begin()
+
+    def _begin(self) -> None:
+        """Fix the bins of the interval that begins; they come from released counts."""
+        self._bins = self._model.bins()
+        self._counts: Integers = np.zeros(len(self._bins.edges) - 1, dtype=np.int64)
+
+    @property
+    def delay(self) -> int:
+        return self.most
+
+    @property
+    def held(self) -> int:
+        return len(self._windows.waiting) + int(self._counts.sum())
+
+    def push(self, record: float) -> Published:
+        return self.push_many(np.array([float(record)]))
+
+    def push_many(self, batch: Numbers) -> Published:
+        values = np.asarray(batch, dtype=np.float64).reshape(-1)
+        if self.kind == "adaptive":
+            self._counts += self._model.count(values, self._bins)
+        else:
+            self._windows.many(values[: self.most - len(self._windows.waiting)])
+        return self._windows.nothing
+
+    def tick(self) -> Published:
+        """Return the rows of the interval that ends now."""
+        rows = self._ranked() if self.kind == "rank" else self._binned()
+        self._ticks += 1  # not the group's number, which stays if no row leaves
+        return self._windows.published([rows] if len(rows) else [])
+
+    def flush(self) -> Published:
+        """Return the rows of the last interval, which ends with the stream."""
+        return self.tick()
+
+    def _ranked(self) -> Numbers:
+        """Return as many rows as the noisy count says: the first records, or all of them and a public value."""
+        records = self._windows.rest()
+        noisy = int(covered(self._run, np.array([len(records)]), self._count_scale, self._ticks, "count")[0])
+        size = min(max(noisy, 0), self.most)
+        if size == 0:
+            return np.empty(0)
+        padded = np.concatenate([records[:size], np.full(max(size - len(records), 0), self._padding[0])])
+        rows: Numbers = self._grid.release(padded[None], self._run, self._ticks)[0]
+        self._padding[0] = np.median(rows)  # released, so public: nearer to the records than the middle of the bounds
+        return rows
+
+    def _binned(self) -> Numbers:
+        noisy = covered(self._run, self._counts, self._bin_scale, self._ticks, "bins", self._bins.edges)
+        size = max(int(noisy.sum()), 0)
+        bins = self._bins
+        rows = self._model.rows(self._model.read(noisy, bins, size)) if size else np.empty(0)
+        self._begin()
+        return rows
+
+    def state(self) -> bytes:
+        self._run.forget()
+        arrays = {"waiting": self._windows.held(), "counts": self._counts, **self._lasting()}
+        return pack(self.name, self.parameters(), arrays, {"ticks": self._ticks, **self._windows.plain()})
+
+    def restore(self, state: bytes) -> None:
+        saved = unpack(state, self.name, self.parameters())
+        counters = dict(saved.plain)
+        self._ticks = counters.pop("ticks")
+        self._windows.restore(saved.arrays["waiting"], **counters)
+        for name, array in self._lasting().items():
+            array[:] = saved.arrays[name]
+        self._begin()
+        self._counts[:] = saved.arrays["counts"]
+        self._run.forget()
+
+    def _lasting(self) -> dict[str, Any]:
+        return {"padding": self._padding, **self._model.arrays()}
+
+    def card(self, *names: str) -> Card:
+        card = private_card(self, names, self.epsilon, source=self._run.source)
+        keyed = [sentence for sentence in card.assumptions if sentence == KEYED]
+        promise = msgspec.structs.replace(card.guarantee, neighbours=ADD_REMOVE)
+        return msgspec.structs.replace(card, guarantee=promise, assumptions=[*NOTES, *keyed])

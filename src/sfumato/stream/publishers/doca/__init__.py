@@ -1,0 +1,213 @@
+"""DOCA as published: clusters of near values, each leaving as its mean plus one Laplace draw when a record expires.
+
+Leal, Vidal & Machado (2018), "Anonimização de Streaming de Dados em DOCA". The paper claims ε-differential privacy;
+the claim does not hold (`docs/algorithms/doca.md` gives two streams that tell it apart), and the card says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import OneOf, Real, Whole
+from sfumato.errors import InputError
+from sfumato.random import Source
+from sfumato.random.random_words import WordRun
+from sfumato.release.card import Card, Guarantee, ReleasedColumn
+from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.card import make_card
+from sfumato.stream.grid import step_for
+from sfumato.stream.publishers.doca.kernel import ARRIVED, OLDEST, OPEN, PUBLISHED, Clusters, Groups, Window
+from sfumato.stream.state import pack, unpack
+
+STEPS = 2**28
+LARGEST = 1e300
+NO_GUARANTEE = (
+    "no differential privacy guarantee, whatever epsilon says: all records of a group leave with the same value, so "
+    "equal values show who was grouped with whom, and the groups depend on the records without any noise; sizes, times "
+    "and the running minimum and maximum tell more. Use rank, adaptive or linked for a release with a proof."
+)
+
+
+@dataclass(eq=False)
+class DOCA(Publisher):
+    """Paper mode: at most `beta` clusters, at most `delay` records of waiting, thresholds from the last `m` groups.
+
+    `sensitivity` is the paper's Δf, of which a group's noise has the scale Δf/(size·ε). `strict` takes the paper's `<`
+    against the threshold; the default `<=` lets equal values share a cluster from the start.
+
+    >>> from sfumato.random import SeededSource
+    >>> publisher = DOCA(sensitivity=10, delay=2, beta=2, rng=SeededSource(1))
+    >>> out = publisher.push_many(np.array([5.0, 90.0, 5.0]))
+    >>> out.position.tolist(), out.size.tolist()
+    ([0, 2], [2, 2])
+    >>> [group.size for group in publisher.flush()]
+    [1]
+    """
+
+    sensitivity: float
+    delay: int = 1000
+    beta: int = 50
+    m: int = 100
+    epsilon: float = 1.0
+    strict: bool = False
+    rng: InitVar[Source | None] = None
+
+    RULES: ClassVar = {
+        "sensitivity": Real(0, above=True),
+        "delay": Whole(1),
+        "beta": Whole(1),
+        "m": Whole(1),
+        "epsilon": Real(0, above=True),
+        "strict": OneOf((False, True)),
+    }
+    name: ClassVar[str] = "doca"
+    linked: ClassVar[bool] = True
+
+    def __post_init__(self, rng: Source | None) -> None:
+        super().__post_init__()
+        scale = Fraction(self.sensitivity) / Fraction(self.epsilon)
+        self._step = step_for(scale, STEPS)
+        self._scale = int(scale / Fraction(self._step))
+        self._run = WordRun(rng)
+        self._clusters = Clusters(
+            np.full(self.beta, np.inf), np.full(self.beta, -np.inf), np.zeros(self.beta), *_zeros(4, self.beta)
+        )
+        self._window = Window(np.full(self.delay + 1, -1), np.zeros(self.delay + 1, dtype=np.int64))
+        self._losses = np.zeros(self.m)
+        self._counts = np.zeros(5, dtype=np.int64)
+        self._span = np.array([np.inf, -np.inf, 0.0])
+        self._seq = 0
+        self._waiting: list[float] = []
+        self._due = self.delay + 1
+
+    @property
+    def held(self) -> int:
+        return int(self._counts[ARRIVED]) + len(self._waiting) - self._seq
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters are open."""
+        self._settle()
+        return int(self._counts[OPEN])
+
+    def push(self, record: float) -> Published:
+        if not -LARGEST <= record <= LARGEST:
+            self._refuse(record, self._counts[ARRIVED] + len(self._waiting))
+        self._waiting.append(record)
+        if len(self._waiting) < self._due:  # nothing can expire yet, so that the clustering may wait
+            return NOTHING
+        return self._settle()
+
+    def push_many(self, batch: Numbers) -> Published:
+        values = np.ascontiguousarray(batch, dtype=np.float64)
+        fits = np.abs(values) <= LARGEST
+        if not fits.all():
+            wrong = int(np.argmin(fits))
+            self._refuse(values[wrong], self._counts[ARRIVED] + len(self._waiting) + wrong)
+        if self._waiting:
+            values = np.concatenate([self._waiting, values])
+            self._waiting = []
+        return self._take(values)
+
+    def flush(self) -> Published:
+        from sfumato.stream.publishers.doca.kernel import flush_all
+
+        self._settle()
+        out = self._room(0)
+        left = flush_all(self._clusters, self._window, self._losses, self._counts, self._span, out)
+        return self._released(out, *left)
+
+    def _settle(self) -> Published:
+        values = np.array(self._waiting, dtype=np.float64)
+        self._waiting = []
+        return self._take(values)
+
+    def _take(self, values: Numbers) -> Published:
+        from sfumato.stream.publishers.doca.kernel import push_all
+
+        out = self._room(len(values))
+        parts = self._clusters, self._window, self._losses, self._counts, self._span
+        return self._released(out, *push_all(values, *parts, self.strict, out))
+
+    def _room(self, count: int) -> Groups:
+        most = count + self.held
+        return Groups(np.empty(most, dtype=np.int64), np.empty(most), np.empty(most, dtype=np.int64))
+
+    def _released(self, out: Groups, rows: int, groups: int) -> Published:
+        self._due = int(self._counts[OLDEST] - self._counts[ARRIVED]) + self.delay + 1
+        if rows == 0:
+            return NOTHING
+        sizes = out.sizes[:groups]
+        first = int(self._counts[PUBLISHED]) - groups
+        values = out.means[:groups] + self._noise(sizes, out.means[:groups], first) * self._step
+        seq = np.arange(self._seq, self._seq + rows)
+        self._seq += rows
+        which = np.repeat(np.arange(groups), sizes)
+        return Published(values[which], which + first, sizes[which], seq, out.positions[:rows].copy())
+
+    def _noise(self, sizes: Integers, means: Numbers, first: int) -> Integers:
+        """Return one draw per group in steps of the grid, of scale Δf/(size·ε); a group's own where noise is keyed."""
+        if not self._run.keyed:
+            return self._drawn(sizes)
+        draws = []
+        for place in range(len(sizes)):
+            group = slice(place, place + 1)
+            self._run.turn(first + place, sizes[group], means[group])
+            draws.append(self._drawn(sizes[group]))
+        return np.concatenate(draws)
+
+    def _drawn(self, sizes: Integers) -> Integers:
+        from sfumato.random.discrete_kernel import fill_laplace_scales
+
+        scales = np.maximum(self._scale // sizes, 1)
+        draws = np.empty(len(sizes), dtype=np.int64)
+        done = 0
+        while True:
+            done, place = fill_laplace_scales(draws, done, scales, 1, self._run.words)
+            self._run.drop(place)
+            if done == len(sizes):
+                return draws
+            self._run.more()
+
+    def _refuse(self, record: float, place: int) -> None:
+        raise InputError(
+            f"record {place}: {record} is not a finite number up to {LARGEST:g}; clean it or map it to a default"
+        )
+
+    def state(self) -> bytes:
+        self._settle()
+        self._run.forget()
+        return pack(self.name, self.parameters(), self._arrays(), {"seq": self._seq})
+
+    def restore(self, state: bytes) -> None:
+        saved = unpack(state, self.name, self.parameters())
+        for name, array in self._arrays().items():
+            array[:] = saved.arrays[name]
+        self._seq = int(saved.plain["seq"])
+        self._waiting = []
+        self._due = int(self._counts[OLDEST] - self._counts[ARRIVED]) + self.delay + 1
+        self._run.forget()
+
+    def _arrays(self) -> dict[str, Numbers | Integers]:
+        named = {**self._clusters._asdict(), **self._window._asdict()}
+        return {**named, "losses": self._losses, "counts": self._counts, "span": self._span}
+
+    def card(self, *names: str) -> Card:
+        return make_card(
+            self,
+            Guarantee(model="none", parameters={}, unit="none"),
+            [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
+            warnings=[NO_GUARANTEE],
+            source=self._run.source,
+        )
+
+
+def _zeros(count: int, size: int) -> list[Integers]:
+    return [np.zeros(size, dtype=np.int64) for _ in range(count)]
+
+
+NOTHING = Published.empty(linked=True)

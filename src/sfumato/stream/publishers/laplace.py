@@ -1,0 +1,181 @@
+"""The naive baseline: every record leaves at once with Laplace noise of its own, in order.
+
+Dwork, McSherry, Nissim & Smith (2006); it is what DOCA (Leal, Vidal & Machado 2018) is measured against.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import InitVar, dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import Optional, Real
+from sfumato.errors import InputError, ParameterError
+from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
+from sfumato.release.card import Card, Guarantee, ReleasedColumn
+from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.card import make_card
+from sfumato.stream.grid import Interval, grid_steps, step_for
+from sfumato.stream.state import pack, unpack
+
+STEPS = 2**20
+AHEAD = 1024
+NONE_AHEAD: Integers = np.empty(AHEAD, dtype=np.int64)
+ONE: Integers = np.ones(1, dtype=np.int64)
+
+EVENT = (
+    "Each record is protected on its own (event level); for a person with c records the promise is c·ε.",
+    "How many records come, and when, is not protected.",
+    "Values are rounded to a public grid and the noise is discrete Laplace, drawn exactly in integers.",
+)
+UNBOUNDED = (
+    "no differential privacy guarantee: without public bounds a record may lie anywhere, and no declared sensitivity "
+    "covers it; give bounds"
+)
+
+
+@dataclass(eq=False)
+class NaiveLaplace(Publisher):
+    """Each record plus Laplace noise of scale Δf/ε, drawn as discrete Laplace on a public grid.
+
+    With `bounds`, values are clamped to them (NaN becomes their middle) and the release is ε-differentially private at
+    event level; without, the sensitivity is taken on trust and nothing is promised.
+
+    >>> from sfumato.random import SeededSource
+    >>> publisher = NaiveLaplace(bounds=(0, 100), epsilon=1.0, rng=SeededSource(1))
+    >>> out = publisher.push_many(np.array([10.0, 20.0]))
+    >>> out.seq.tolist(), out.position.tolist(), bool((out.values != [10, 20]).all())
+    ([0, 1], [0, 1], True)
+    """
+
+    sensitivity: float | None = None
+    epsilon: float = 1.0
+    bounds: tuple[float, float] | None = None
+    rng: InitVar[Source | None] = None
+
+    RULES: ClassVar = {
+        "sensitivity": Optional(Real(0, above=True)),
+        "epsilon": Real(0, above=True),
+        "bounds": Optional(Interval()),
+    }
+    name: ClassVar[str] = "laplace"
+    linked: ClassVar[bool] = True
+    delay = 0
+
+    def __post_init__(self, rng: Source | None) -> None:
+        super().__post_init__()
+        self._source = SecureSource() if rng is None else rng
+        self._step, self._scale = self._grid()
+        self._seq = 0
+        self._ahead, self._place = NONE_AHEAD, AHEAD
+
+    def _grid(self) -> tuple[float, int]:
+        """Return the grid's step and the noise's scale in steps, rounded up so that ε is never exceeded."""
+        span = self.sensitivity
+        if self.bounds is not None:
+            span = max(self.bounds[1] - self.bounds[0], span or 0.0)
+        if span is None:
+            raise ParameterError("NaiveLaplace needs bounds, or a sensitivity; give bounds=(low, high)")
+        step = step_for(Fraction(span) / Fraction(self.epsilon), STEPS)
+        steps = Fraction(span) / Fraction(step)
+        if self.bounds is not None:
+            low, high = (grid_steps(bound, step) for bound in self.bounds)
+            steps = max(steps, Fraction(high - low))
+        return step, math.ceil(steps / Fraction(self.epsilon))
+
+    @property
+    def held(self) -> int:
+        return 0
+
+    def push(self, record: float) -> Published:
+        if isinstance(self._source, KeyedSource):
+            return self.push_many(np.array([record]))
+        if self._place == AHEAD:
+            self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
+            self._place = 0
+        record = self._within(record)
+        noise = int(self._ahead[self._place])
+        self._place += 1
+        place = np.array([self._seq])
+        self._seq += 1
+        return Published(np.array([(round(record / self._step) + noise) * self._step]), place, ONE, place, place)
+
+    def push_many(self, batch: Numbers) -> Published:
+        values = self._all_within(np.asarray(batch, dtype=np.float64))
+        places = np.arange(self._seq, self._seq + len(values))
+        steps: Numbers = np.rint(values / self._step)
+        released: Numbers = (steps + self._noise(steps)) * self._step
+        self._seq += len(values)
+        return Published(released, places, np.ones_like(places), places, places)
+
+    def _within(self, record: float) -> float:
+        """Return a record within the bounds, their middle for NaN: a private release never stops over a value."""
+        if self.bounds is not None:
+            low, high = self.bounds
+            return min(max(record, low), high) if record == record else (low + high) / 2  # noqa: PLR0124  # NaN
+        if not math.isfinite(record):
+            self._refuse(record, self._seq)
+        return record
+
+    def _all_within(self, values: Numbers) -> Numbers:
+        if self.bounds is not None:
+            low, high = self.bounds
+            return np.where(np.isnan(values), (low + high) / 2, np.clip(values, low, high))
+        finite = np.isfinite(values)
+        if not finite.all():
+            wrong = int(np.argmin(finite))
+            self._refuse(float(values[wrong]), self._seq + wrong)
+        return values
+
+    def _refuse(self, record: float, place: int) -> None:
+        raise InputError(f"record {place}: {record} is not a finite number; clean it, or give bounds")
+
+    def _noise(self, steps: Numbers) -> Integers:
+        """Return the noise of records: each one's own where noise is keyed, or what comes next."""
+        if isinstance(self._source, KeyedSource):
+            own = [self._source.of(self._seq + place, steps[place : place + 1]) for place in range(len(steps))]
+            return np.array([discrete_laplace(1, Fraction(self._scale), source)[0] for source in own], dtype=np.int64)
+        return self._next(len(steps))
+
+    def _next(self, count: int) -> Integers:
+        """Return the next draws: those drawn ahead first, then whole rounds, so that batches do not matter."""
+        parts = [self._ahead[self._place : self._place + count]]
+        self._place = min(AHEAD, self._place + count)
+        missing = count - len(parts[0])
+        while missing > 0:
+            self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
+            self._place = min(AHEAD, missing)
+            parts.append(self._ahead[: self._place])
+            missing -= self._place
+        return np.concatenate(parts)
+
+    def flush(self) -> Published:
+        return Published.empty(linked=True)
+
+    def state(self) -> bytes:
+        self._ahead, self._place = NONE_AHEAD, AHEAD
+        return pack(self.name, self.parameters(), {}, {"seq": self._seq})
+
+    def restore(self, state: bytes) -> None:
+        self._seq = int(unpack(state, self.name, self.parameters()).plain["seq"])
+        self._ahead, self._place = NONE_AHEAD, AHEAD
+
+    def card(self, *names: str) -> Card:
+        promised = self.bounds is not None
+        guarantee = Guarantee(
+            model="differential privacy" if promised else "none",
+            parameters={"epsilon": self.epsilon} if promised else {},
+            unit="record",
+            neighbours="streams of equal length that differ in one record's value" if promised else None,
+        )
+        return make_card(
+            self,
+            guarantee,
+            [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
+            assumptions=EVENT if promised else (),
+            warnings=() if promised else (UNBOUNDED,),
+            source=self._source,
+        )

@@ -1,0 +1,1 @@
+"""How a stream runs: batches in, a checkpoint, rows out, once."""

@@ -1,0 +1,1 @@
+"""What stands between a feed and a publisher: bad records are made good or set aside."""

@@ -1,0 +1,174 @@
+"""What becomes of a bad record: text in a number, NaN, a value out of bounds, a missing one; nothing is lost silently.
+
+A differentially private publisher maps it to a public value in its place, since dropping it would tell that it was bad
+and shift every window behind it; one that promises nothing may put it aside in a file, as it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.core.parameters import OneOf, Validated
+from sfumato.errors import InputError, ParameterError
+from sfumato.stream.runtime.batch import Batch, Columns, Numbers
+
+Bounds = tuple[float, float] | None
+Places = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class OnBad(Validated):
+    """What to do: clamp numbers and map the rest to the public default, map all to it, or put records aside in a file.
+
+    >>> OnBad.read("quarantine:bad.jsonl").file
+    PosixPath('bad.jsonl')
+    >>> OnBad.read("drop")
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: --on-bad is 'drop'; give clamp, default or quarantine:FILE
+    """
+
+    action: str = "clamp"
+    file: Path | None = None
+
+    RULES: ClassVar = {"action": OneOf(("clamp", "default", "quarantine"))}
+
+    @classmethod
+    def read(cls, text: str) -> OnBad:
+        """Return what the words of the command line ask for."""
+        action, _, file = text.partition(":")
+        if action == "quarantine" and file:
+            return cls("quarantine", Path(file))
+        if text in {"clamp", "default"}:
+            return cls(text)
+        raise ParameterError(f"--on-bad is '{text}'; give clamp, default or quarantine:FILE")
+
+
+@dataclass(frozen=True, eq=False)
+class Screened:
+    """Records that a publisher can take, which of the batch they are, and those put aside, as lines of JSON.
+
+    >>> Screened(np.array([5.0])).aside
+    b''
+    """
+
+    values: Numbers
+    kept: Places | None = None
+    aside: bytes = b""
+
+
+class Screen(Protocol):
+    """What stands between a feed and a publisher: the columns to read, those released, and what becomes of bad records.
+
+    >>> screen: Screen = NumberScreen({"hours": (0.0, 10.0)})
+    >>> screen.released
+    ('hours',)
+    """
+
+    @property
+    def on_bad(self) -> OnBad: ...
+    @property
+    def wanted(self) -> Columns: ...
+    @property
+    def released(self) -> tuple[str, ...]: ...
+    def __call__(self, batch: Batch, first: int) -> Screened: ...
+
+
+@dataclass(frozen=True)
+class NumberScreen:
+    """Lets good records of some number columns through and does with bad ones what was asked for.
+
+    The public default of a column is the middle of its bounds.
+
+    >>> batch = Batch(3, {"hours": np.array([4.0, np.nan, 12.0])})
+    >>> NumberScreen({"hours": (0.0, 10.0)})(batch, 0).values.tolist()
+    [4.0, 5.0, 10.0]
+    >>> NumberScreen({"hours": (0.0, 10.0)}, OnBad("default"))(batch, 0).values.tolist()
+    [4.0, 5.0, 5.0]
+    """
+
+    bounds: Mapping[str, Bounds]
+    on_bad: OnBad = OnBad()
+
+    @property
+    def wanted(self) -> Columns:
+        """The columns to read."""
+        return Columns(tuple(self.bounds))
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns that rows leave under."""
+        return tuple(self.bounds)
+
+    def __call__(self, batch: Batch, first: int) -> Screened:
+        """Return the records of a batch whose first one has the number `first`."""
+        if self.on_bad.action == "quarantine":
+            return self._put_aside(batch, first)
+        columns = [self._mapped(batch, name, limits, first) for name, limits in self.bounds.items()]
+        return Screened(_together(columns))
+
+    def _mapped(self, batch: Batch, name: str, limits: Bounds, first: int) -> Numbers:
+        values = batch.numbers[name]
+        if limits is None:
+            wrong = np.isnan(values)
+            if wrong.any():
+                place = int(np.argmax(wrong))
+                raise InputError(
+                    f"record {first + place}: '{batch.written(place)}' has no number in '{name}'; give --bounds, whose "
+                    "middle stands for it, or --on-bad quarantine:FILE"
+                )
+            return values
+        if self.on_bad.action == "clamp":
+            return np.nan_to_num(np.clip(values, *limits), copy=False, nan=default_of(limits))
+        return np.where((values >= limits[0]) & (values <= limits[1]), values, default_of(limits))
+
+    def _put_aside(self, batch: Batch, first: int) -> Screened:
+        kept = np.ones(batch.count, dtype=np.bool_)
+        for name, limits in self.bounds.items():
+            values, (low, high) = batch.numbers[name], limits or (-math.inf, math.inf)
+            kept &= (values >= low) & (values <= high)
+        lines = put_aside(batch, first, kept, self._reason)
+        return Screened(_together([batch.numbers[name][kept] for name in self.bounds]), kept, lines)
+
+    def _reason(self, batch: Batch, place: int) -> str:
+        values = {name: batch.numbers[name][place] for name in self.bounds}
+        name = next((name for name, value in values.items() if math.isnan(value)), None)
+        if name is not None:
+            return f"no number in '{name}'"
+        outside = next(
+            name for name, limits in self.bounds.items() if limits and not limits[0] <= values[name] <= limits[1]
+        )
+        return f"'{outside}' is out of bounds"
+
+
+def put_aside(batch: Batch, first: int, kept: Places, reason: Callable[[Batch, int], str]) -> bytes:
+    r"""Return the records that are not kept as lines of JSON: number, what is wrong, and the record as it came.
+
+    >>> put_aside(Batch(1, written=lambda place: "x,y"), 7, np.array([False]), lambda batch, place: "no number")
+    b'{"record": 7, "reason": "no number", "line": "x,y"}\n'
+    """
+    aside = [
+        {"record": first + place, "reason": reason(batch, place), "line": batch.written(place)}
+        for place in np.flatnonzero(~kept).tolist()
+    ]
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in aside).encode()
+
+
+def default_of(bounds: tuple[float, float]) -> float:
+    """Return the public value that stands for a bad one.
+
+    >>> default_of((0.0, 10.0))
+    5.0
+    """
+    return bounds[0] + (bounds[1] - bounds[0]) / 2
+
+
+def _together(columns: Sequence[Numbers]) -> Numbers:
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)

@@ -1,0 +1,103 @@
+"""When records come and how long things last: times as seconds, from a column or from the clock on the wall.
+
+A time is a number of seconds since 1970 or an ISO 8601 text, in UTC unless it says otherwise; a record's own time is
+event time, the moment it is read processing time (Akidau et al. 2015).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.errors import ParameterError
+from sfumato.stream.base import Numbers
+from sfumato.stream.publishers.castle.columns import encode_persons
+from sfumato.stream.runtime.batch import Batch, Columns, number
+from sfumato.stream.screens.base import NumberScreen, OnBad, Screened
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a duration such as `10s`, `5m`, `2h`, `30d` or `1w`.
+
+    >>> duration("30d"), duration("0.5s")
+    (2592000.0, 0.5)
+    >>> duration("soon")
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: the duration 'soon' is not of the form 10s, 5m, 2h, 30d or 1w
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise ParameterError(f"the duration '{text}' is not of the form 10s, 5m, 2h, 30d or 1w")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def seconds(text: str | None) -> float:
+    """Return the seconds since 1970 that a text tells, NaN where it tells none.
+
+    >>> seconds("2016-09-01"), seconds("2016-09-01T00:00:10Z"), seconds("12.5"), seconds("yesterday")
+    (1472688000.0, 1472688010.0, 12.5, nan)
+    """
+    if text is None:
+        return math.nan
+    plain = number(text)
+    if not math.isnan(plain):
+        return plain
+    try:
+        moment = dt.datetime.fromisoformat(text.strip())
+    except ValueError:
+        return math.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
+
+
+@dataclass(frozen=True)
+class MarkedScreen:
+    """Screens one number column and adds to each record who it is of and when it came, as publishers take them.
+
+    `time` names the column of event times; without it, `timed` takes the moment at which a record is read.
+
+    >>> screen = MarkedScreen(NumberScreen({"hours": (0.0, 10.0)}), time="day")
+    >>> screen(Batch(1, {"hours": np.array([4.0])}, {"day": ["1970-01-02"]}), 0).values.tolist()
+    [[4.0, 86400.0]]
+    """
+
+    inner: NumberScreen
+    person: str | None = None
+    time: str | None = None
+    timed: bool = True
+
+    @property
+    def on_bad(self) -> OnBad:
+        """What becomes of bad records."""
+        return self.inner.on_bad
+
+    @property
+    def wanted(self) -> Columns:
+        """The columns to read."""
+        texts = tuple(name for name in (self.person, self.time) if name is not None)
+        return Columns(self.inner.wanted.numbers, texts)
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns that rows leave under."""
+        return self.inner.released
+
+    def __call__(self, batch: Batch, first: int) -> Screened:
+        """Return values, persons and times of a batch, one row for each record."""
+        parts = [self.inner(batch, first).values]
+        if self.person is not None:
+            parts.append(encode_persons(batch.texts[self.person]))
+        if self.timed:
+            parts.append(self._times(batch))
+        return Screened(np.column_stack(parts))
+
+    def _times(self, batch: Batch) -> Numbers:
+        if self.time is None:
+            return np.full(batch.count, time.time())
+        return np.array([seconds(text) for text in batch.texts[self.time]], dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Publishers around a publisher: persons with several records, windows that end by the clock."""

@@ -1,0 +1,8 @@
+"""Tables of people: read, coded as integers, and written cells read back.
+
+Names are loaded when first used; `__init__.pyi` lists them.
+"""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,226 @@
+"""Columns as small integers: every value a code, in an order that generalisation can cut.
+
+Codes follow the values' order (numbers, dates, ordinals), the hierarchy's leaves, or the alphabet;
+a missing value is a value of its own and takes code 0.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.errors import InputError, SchemaError, suggestion
+from sfumato.hierarchy import Hierarchy
+from sfumato.schema import Attribute
+from sfumato.schema.kinds import Kind, is_missing, parse
+
+Codes = npt.NDArray[np.int32]
+EPOCH = dt.date(1970, 1, 1)
+DENSE_SPAN = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One coded column: `codes` per row, and `levels`, the values in code order after the missing one.
+
+    >>> from sfumato.schema import Role
+    >>> column = code(pl.Series("age", ["31", "", "29"]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> column.codes.tolist(), column.levels.tolist(), column.has_missing
+    ([3, 0, 1], [29, 30, 31], True)
+    """
+
+    attribute: Attribute
+    codes: Codes
+    levels: Sequence[str] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
+    has_missing: bool
+    scale: tuple[float, float] | None = None  # the lowest and highest number of all, where these rows are a part
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.attribute.name
+
+    @property
+    def kind(self) -> Kind:
+        """The column's type, settled."""
+        return self.attribute.kind or Kind.CATEGORY
+
+    @property
+    def size(self) -> int:
+        """The number of codes."""
+        return len(self.levels) + self.has_missing
+
+    @property
+    def missing_mark(self) -> str:
+        """What stands for a missing value in the release."""
+        return self.attribute.missing[0] if self.attribute.missing else ""
+
+    @cached_property
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Where each code lies on a scale of length 1; a missing value lies a whole scale away."""
+        if self.kind.numeric and self.attribute.hierarchy is None:
+            values = np.asarray(self.levels, dtype=np.float64)
+        else:
+            values = np.arange(len(self.levels), dtype=np.float64)
+        if len(values) and max(-values[0], values[-1]) > np.finfo(np.float64).max / 2:
+            values = values / 2  # so that the span stays finite
+        low, high = (self.scale or (values[0], values[-1])) if len(values) else (0.0, 0.0)
+        scaled = (values - low) / (high - low) if high > low else np.zeros(len(values))
+        return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
+
+    @cached_property
+    def shared(self) -> Codes:
+        """How many tree levels each code shares with the one before it; all 0 without a hierarchy."""
+        if self.attribute.hierarchy is None:
+            return np.zeros(self.size, dtype=np.int32)
+        inner = self.attribute.hierarchy.shared
+        return np.concatenate([[0], inner]).astype(np.int32) if self.has_missing else inner
+
+    def value(self, code: int) -> object:
+        """The value behind a code; None for the missing one."""
+        position = code - self.has_missing
+        if position < 0:
+            return None
+        level = self.levels[position]
+        if self.kind is Kind.DATE and self.attribute.hierarchy is None:
+            return EPOCH + dt.timedelta(days=int(level))
+        return level.item() if isinstance(level, np.generic) else level
+
+    def text(self, code: int) -> str:
+        """The value behind a code as it is written in a release."""
+        value = self.value(code)
+        return self.missing_mark if value is None else str(value)
+
+
+def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Column:
+    """Return the column coded as its attribute declares, refusing values outside what is declared.
+
+    Where the series holds distinct values only, `rows` is how many rows they stand for; codes are those of all rows.
+
+    >>> from sfumato.schema import Role
+    >>> code(pl.Series("sex", ["F", "X"]), Attribute("sex", Role.QUASI, Kind.CATEGORY, categories=("F", "M")))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: column 'sex' row 2: 'X' is not among the declared categories; there are 'F', 'M'
+    """
+    hierarchy = attribute.hierarchy
+    if hierarchy is not None:
+        marks = tuple(mark for mark in attribute.missing if mark not in hierarchy.leaves)  # a listed mark is a value
+        words = _texts(_plain(series, attribute.kind))
+        return _code_words(words, is_missing(words, marks), attribute, hierarchy.leaves)
+    missing = is_missing(series, attribute.missing)
+    has_missing = bool(missing.any())
+    if attribute.kind is not None and attribute.kind.numeric:
+        return _code_numbers(series, missing, attribute, rows or len(series))
+    texts = _texts(series)
+    if attribute.categories is not None:
+        return _code_words(texts, missing, attribute, attribute.categories)
+    seen = texts.filter(~missing) if has_missing else texts
+    return _code_words(texts, missing, attribute, seen.unique().sort().to_list())
+
+
+def observed(column: Column) -> Column:
+    """Return the column with codes for the values that occur, and no others.
+
+    >>> from sfumato.schema import Role
+    >>> ages = code(pl.Series("age", [29, 31]), Attribute("age", Role.SENSITIVE, Kind.INTEGER))
+    >>> observed(ages).codes.tolist(), ages.codes.tolist()
+    ([0, 1], [0, 2])
+    """
+    present = np.bincount(column.codes, minlength=column.size) > 0
+    if present.all():
+        return column
+    renumber = (np.cumsum(present) - 1).astype(np.int32)
+    kept = np.flatnonzero(present[int(column.has_missing) :])
+    levels = column.levels[kept] if isinstance(column.levels, np.ndarray) else [column.levels[i] for i in kept.tolist()]
+    attribute = column.attribute
+    if attribute.hierarchy is not None:
+        pruned = Hierarchy(tuple(attribute.hierarchy.paths[i] for i in kept))
+        attribute = Attribute(
+            attribute.name, attribute.role, attribute.kind, hierarchy=pruned, missing=attribute.missing
+        )
+    return Column(attribute, renumber[column.codes], levels, column.has_missing and bool(present[0]))
+
+
+def _texts(series: pl.Series) -> pl.Series:
+    return series if series.dtype == pl.String else series.cast(pl.String)
+
+
+def _plain(series: pl.Series, kind: Kind | None) -> pl.Series:
+    """Return values as a hierarchy lists them: days without hours, whole numbers without a decimal point."""
+    if kind is Kind.DATE and series.dtype == pl.Datetime:
+        return series.cast(pl.Date)
+    whole = series.dtype.is_float() and kind is not Kind.NUMBER and bool((series == series.round()).all())
+    return series.cast(pl.Int64) if whole else series
+
+
+def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, words: Sequence[str]) -> Column:
+    has_missing = bool(missing.any())
+    if has_missing:
+        texts = texts.set(missing, None)
+    physical = texts.cast(pl.Enum(list(words)), strict=False).to_physical()
+    wrong = physical.is_null() & ~missing if physical.null_count() else None
+    if wrong is not None and wrong.any():
+        row = int(wrong.arg_max() or 0)
+        where = "in the hierarchy" if attribute.hierarchy is not None else "among the declared categories"
+        raise InputError(
+            f"column '{attribute.name}' row {row + 1}: '{texts[row]}' is not {where}{suggestion(texts[row], words)}"
+        )
+    codes = physical.cast(pl.Int32)
+    codes = (codes + 1).fill_null(0) if has_missing else codes
+    return Column(attribute, codes.to_numpy(), list(words), has_missing)
+
+
+def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute, rows: int) -> Column:
+    kind = attribute.kind or Kind.NUMBER
+    numbers = parse(series, kind, missing)
+    has_missing = bool(missing.any())
+    absent = missing.to_numpy() if has_missing else None
+    present = numbers if absent is None else numbers[~absent]
+    _refuse_outside(series, numbers, absent, attribute)
+    if len(present) == 0:
+        return Column(attribute, np.zeros(len(numbers), dtype=np.int32), np.empty(0, dtype=np.int64), has_missing)
+    low, high = present.min(), present.max()
+    if kind is not Kind.NUMBER and int(high) - int(low) < min(DENSE_SPAN, 4 * rows + 1024):
+        levels = np.arange(int(high) - int(low) + 1) + low
+        codes = (numbers - low).astype(np.int32)
+    else:
+        levels = np.unique(present)
+        codes = np.searchsorted(levels, numbers).astype(np.int32)
+    if absent is not None:
+        codes += 1
+        codes[absent] = 0
+    return Column(attribute, codes, levels, has_missing)
+
+
+def _refuse_outside(
+    series: pl.Series,
+    numbers: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    absent: npt.NDArray[np.bool_] | None,
+    attribute: Attribute,
+) -> None:
+    if attribute.bounds is None or not attribute.public:
+        return
+    low, high = (_as_number(limit) for limit in attribute.bounds)
+    outside = (numbers < low) | (numbers > high)
+    if absent is not None:
+        outside &= ~absent
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError(
+            f"column '{attribute.name}' row {row + 1}: {series[row]} lies outside the declared bounds "
+            f"[{attribute.bounds[0]}, {attribute.bounds[1]}]; correct the row or the bounds"
+        )
+
+
+def _as_number(limit: object) -> float:
+    if isinstance(limit, dt.date):
+        return (limit - EPOCH).days
+    if isinstance(limit, int | float):
+        return limit
+    raise SchemaError(f"bound {limit!r} is not a number or a date")

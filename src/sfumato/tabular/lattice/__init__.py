@@ -1,0 +1,1 @@
+"""Full-domain generalisation: the lattice of levels, and the searches over it."""

@@ -1,0 +1,76 @@
+"""Datafly: generalise the column with the most distinct values until few enough rows are left to suppress.
+
+Sweeney 1998 (and 2002, section 5.2), with counts rolled up from distinct rows and a declared suppression limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from sfumato.core.parameters import OneOf, Real
+from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.lattice.full_domain import chosen_partition
+from sfumato.tabular.lattice.lattice import Lattice, Levels
+from sfumato.tabular.lattice.suppression import most_rows, recoded, stands
+from sfumato.tabular.problem import Problem
+
+
+@dataclass(frozen=True)
+class Datafly(Anonymizer):
+    """Greedy full-domain generalisation with suppression (Sweeney 1998).
+
+    At most the share `suppress` of the rows is suppressed. `local=True` then gives those rows wider
+    labels of their own where that holds them. `ranges` and `keep_order` are as for Mondrian.
+
+    >>> import polars as pl, sfumato as sf
+    >>> people = sf.Table.from_frame(pl.DataFrame({"age": [21, 22, 33, 34], "sex": ["F", "F", "M", "M"]}))
+    >>> release = Datafly(keep_order=True).anonymize(
+    ...     people, sf.Schema.from_roles(quasi=["age", "sex"]), [sf.KAnonymity(2)])
+    >>> release.frame.rows()
+    [('[20-23]', 'F'), ('[20-23]', 'F'), ('[32-35]', 'M'), ('[32-35]', 'M')]
+    """
+
+    suppress: float = 0.0
+    local: bool = False
+    ranges: Literal["text", "columns"] = "text"
+    keep_order: bool = False
+
+    RULES: ClassVar = {
+        "suppress": Real(0, 1),
+        "local": OneOf((False, True)),
+        "ranges": OneOf(("text", "columns")),
+        "keep_order": OneOf((False, True)),
+    }
+    algorithm: ClassVar = "datafly"
+
+    def partition(self, problem: Problem) -> Partition:
+        """Return the classes of Datafly's node."""
+        lattice = Lattice.of(problem)
+        levels = datafly(problem, lattice, most_rows(self.suppress, problem.rows))
+        return chosen_partition(problem, lattice, levels, self.ranges, "ncp" if self.local else None)
+
+
+def datafly(problem: Problem, lattice: Lattice, limit: int) -> Levels:
+    """Return the first node on Datafly's way up that leaves at most `limit` rows to suppress."""
+    distinct = _distinct_values(lattice)
+    levels = (0,) * len(lattice.ladders)
+    while levels != lattice.top:
+        tally = lattice.tally(levels)
+        if tally.failing_rows <= limit and stands(problem, lattice, recoded(lattice, levels)):
+            break
+        open_columns = [place for place, top in enumerate(lattice.top) if levels[place] < top]
+        widest = max(open_columns, key=lambda place: distinct[place][levels[place]])
+        levels = (*levels[:widest], levels[widest] + 1, *levels[widest + 1 :])
+    return levels
+
+
+def _distinct_values(lattice: Lattice) -> list[list[int]]:
+    """Return how many values each column shows in the table on each level."""
+    shown = [np.unique(lattice.codes[:, place]) for place in range(len(lattice.ladders))]
+    return [
+        [len(np.unique(nodes[codes])) for nodes in ladder.nodes]
+        for ladder, codes in zip(lattice.ladders, shown, strict=True)
+    ]

@@ -1,0 +1,56 @@
+"""A full-domain generalisation written out: the label of each class's node, or its limits as two columns.
+
+Full-domain generalisation shows one level of its hierarchy for all of a column (Samarati 2001); after
+local recoding a class has levels of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.hierarchy import SUPPRESSED
+from sfumato.tabular.base import Partition
+from sfumato.tabular.lattice.ladder import Ladder
+from sfumato.tabular.lattice.lattice import Lattice, Levels
+from sfumato.tabular.lattice.suppression import Recoding, locally_recoded, recoded, stands
+from sfumato.tabular.problem import Problem
+from sfumato.tabular.recode import Coarse, Extent, limits, written
+
+
+def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
+    """Return the partition of a node; `local` names the metric of local recoding, None goes without."""
+    recoding = recoded(lattice, levels)
+    if local is not None:
+        finer = locally_recoded(lattice, levels, local)
+        recoding = finer if stands(problem, lattice, finer) else recoding
+    rows = np.bincount(recoding.classes + 1, weights=lattice.cell_rows, minlength=len(recoding.levels) + 1)
+    starred = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
+    return Partition(
+        problem.points,
+        recoding.classes[lattice.cell_of_point],
+        len(recoding.levels),
+        {
+            ladder.column.name: _written(ladder, recoding, lattice.codes[recoding.examples, place], place, ranges)
+            for place, ladder in enumerate(lattice.ladders)
+        },
+        {"rows_starred": starred},
+        {"rows_suppressed": int(rows[0])},
+    )
+
+
+def _written(ladder: Ladder, recoding: Recoding, codes: npt.NDArray[np.int32], place: int, ranges: str) -> list[Coarse]:
+    """Return one released column: the label, or the limits, of each class's node."""
+    levels = recoding.levels[:, place]
+    nodes = np.array([ladder.nodes[level][code] for level, code in zip(levels, codes, strict=True)])
+    column = ladder.column
+    if ranges == "columns" and column.kind.numeric and column.attribute.hierarchy is None:
+        every = [ladder.limits(level) for level in range(ladder.top + 1)]
+        low, high, missing = (
+            np.array([every[level][part][node] for level, node in zip(levels, nodes, strict=True)]) for part in range(3)
+        )
+        return limits(column, Extent(low, high, missing))
+    texts = [ladder.labels[level][node] or None for level, node in zip(levels, nodes, strict=True)]
+    if recoding.suppressed >= 0:
+        texts[recoding.suppressed] = SUPPRESSED
+    return [written(column.name, texts, np.arange(len(texts)))]

@@ -1,0 +1,245 @@
+"""The lattice of full-domain generalisations over distinct rows that are counted once.
+
+A node gives every quasi-identifier one level; its counts roll up from those of any node below it
+(LeFevre, DeWitt & Ramakrishnan 2005, sections 2.2 and 3.1), so the table is never read again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.models.criteria import DISTINCT, Criteria
+from sfumato.table.distinct import LARGEST_KEY, distinct
+from sfumato.tabular.lattice.frequency_sets import Kept
+from sfumato.tabular.lattice.ladder import Ladder
+from sfumato.tabular.lattice.packing import Packing
+from sfumato.tabular.problem import Problem
+
+if TYPE_CHECKING:
+    from sfumato.tabular.lattice.kernel import Frequencies, Rests
+
+Levels = tuple[int, ...]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+_NOBODY = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """One judged node: its groups, their sizes in rows, and which of them break a model."""
+
+    levels: Levels
+    frequencies: Frequencies
+    sizes: Int64s
+    failing: Bools
+
+    @cached_property
+    def failing_rows(self) -> int:
+        """The rows in groups that break a model."""
+        return int(self.sizes[self.failing].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Ladders side by side, the cells (distinct quasi-identifiers) they start from, and the models to judge by.
+
+    >>> import polars as pl, sfumato as sf
+    >>> table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M", "M"], "zip": ["a", "a", "b"]}))
+    >>> problem = Problem.of(table, sf.Schema.from_roles(quasi=["sex", "zip"]), [sf.KAnonymity(2)])
+    >>> lattice = Lattice.of(problem)
+    >>> lattice.top, lattice.tally((0, 1)).failing_rows, lattice.tally((1, 1)).failing_rows
+    ((1, 1), 1, 0)
+    """
+
+    ladders: tuple[Ladder, ...]
+    codes: npt.NDArray[np.int32]
+    packing: Packing
+    finest: Frequencies
+    cell_of_point: Int64s
+    rests: Rests
+    rest_count: int
+    criteria: Criteria
+    least_units: int
+    table_rows: int
+    absorbs: bool
+    merges: bool
+    kept: Kept = field(default_factory=Kept)
+
+    @classmethod
+    def of(cls, problem: Problem) -> Lattice:
+        """Return the lattice of a problem's quasi-identifiers."""
+        from sfumato.tabular.lattice.kernel import Frequencies
+
+        points = problem.points.examples
+        codes = [column.codes[points] for column in problem.quasi]
+        cells = distinct(codes, [column.size for column in problem.quasi])
+        rest, rests, rest_count = _rests(problem, points)
+        shown = np.stack(codes, axis=1)[cells.examples]
+        ladders = tuple(Ladder.of(column) for column in problem.quasi)
+        criteria = problem.criteria()
+        absorbs = bool((criteria.kind == DISTINCT).all())
+        return cls(
+            ladders=ladders,
+            codes=shown,
+            packing=Packing.of(shown, ladders),
+            finest=Frequencies(
+                np.arange(cells.count), np.cumsum([0, *cells.counts.tolist()]), rest, problem.points.counts
+            ),
+            cell_of_point=cells.ids,
+            rests=rests,
+            rest_count=rest_count,
+            criteria=criteria,
+            least_units=problem.least_units,
+            table_rows=problem.rows,
+            absorbs=absorbs,
+            merges=absorbs or (problem.person is None and all(model.merge_monotone for model in problem.models)),
+        )
+
+    def prunable(self, limit: int) -> bool:
+        """Whether a node that leaves at most `limit` rows in failing groups has only such nodes above it.
+
+        Two classes that satisfy a merge-monotone model satisfy it as one, which settles limit 0; a share
+        among persons is an exception, since a person may have rows in both. With rows to spare, a class
+        must satisfy the models whatever rows join it: those that count units or distinct values do.
+        """
+        return self.absorbs or (limit == 0 and self.merges)
+
+    @property
+    def top(self) -> Levels:
+        """The node that shows one label for everything."""
+        return tuple(ladder.top for ladder in self.ladders)
+
+    @property
+    def shape(self) -> Levels:
+        """The number of levels of each quasi-identifier."""
+        return tuple(ladder.top + 1 for ladder in self.ladders)
+
+    @cached_property
+    def cell_rows(self) -> Int64s:
+        """The rows of each of the finest groups."""
+        return np.add.reduceat(self.finest.rows, self.finest.start[:-1])
+
+    @property
+    def rows(self) -> int:
+        """The rows in the lattice; fewer than the table's when it was restricted."""
+        return int(self.cell_rows.sum())
+
+    @cached_property
+    def ladder_losses(self) -> list[list[float]]:
+        """For each quasi-identifier and level, the loss of all rows together (0 to 1 each)."""
+        losses = []
+        for place, ladder in enumerate(self.ladders):
+            codes = self.codes[self.finest.example, place]
+            rows = np.bincount(codes, weights=self.cell_rows, minlength=ladder.column.size)
+            losses.append([float(rows @ loss[nodes]) for nodes, loss in zip(ladder.nodes, ladder.losses, strict=True)])
+        return losses
+
+    def group_losses(self, tally: Tally, chosen: Bools) -> Floats:
+        """The loss of one row in each chosen group of a node, added up over the quasi-identifiers."""
+        cells = tally.frequencies.example[chosen]
+        total = np.zeros(len(cells))
+        for place, (ladder, level) in enumerate(zip(self.ladders, tally.levels, strict=True)):
+            total += ladder.losses[level][ladder.nodes[level][self.codes[cells, place]]]
+        return total
+
+    def tally(self, levels: Levels) -> Tally:
+        """Return the judged counts of a node, rolled up from the smallest neighbour below that is at hand."""
+        frequencies = self.kept.get(levels)
+        if frequencies is None:
+            source = self._source(levels)
+            frequencies = self._merged(source, *self.owners(levels, source))
+            self.kept.add(levels, frequencies)
+        return self._judged(levels, frequencies)
+
+    def classes(self, levels: Levels) -> tuple[Int64s, Tally]:
+        """Return the group of each finest cell at a node, and the node judged with its groups so numbered."""
+        joined, count = self.owners(levels, self.finest)
+        return joined, self._judged(levels, self._merged(self.finest, joined, count))
+
+    def owners(self, levels: Levels, source: Frequencies) -> tuple[Int64s, int]:
+        """Return the group at a node that each group of a finer frequency set joins, and their number."""
+        from sfumato.tabular.lattice.kernel import owners
+
+        if not 1 < self.packing.span(levels) <= LARGEST_KEY:
+            found = self._numbered(levels, source)
+            return found, int(found.max()) + 1
+        return owners(self.packing.codes, source.example, self.packing.keys(levels))
+
+    @cached_property
+    def relaxed(self) -> Lattice:
+        """The same lattice judged only by what every wider class keeps: units and distinct values."""
+        kept = self.criteria.kind == DISTINCT
+        chosen = self.criteria._replace(
+            kind=self.criteria.kind[kept],
+            first=self.criteria.first[kept],
+            second=self.criteria.second[kept],
+            column=self.criteria.column[kept],
+            cut_start=np.zeros(int(kept.sum()) + 1, dtype=np.int64),
+        )
+        return replace(self, criteria=chosen, absorbs=True)
+
+    def restricted(self, cells: Int64s) -> Lattice:
+        """Return the lattice of some of the finest groups alone, given by their place, in rising order."""
+        from sfumato.tabular.lattice.kernel import Frequencies
+
+        lengths = np.diff(self.finest.start)[cells]
+        start = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.repeat(self.finest.start[cells] - start[:-1], lengths) + np.arange(start[-1])
+        finest = Frequencies(self.finest.example[cells], start, self.finest.rest[entries], self.finest.rows[entries])
+        return replace(self, finest=finest, kept=Kept())
+
+    def _numbered(self, levels: Levels, source: Frequencies) -> Int64s:
+        """Return what `owners` does where one integer key per group would not do."""
+        shown = [
+            ladder.nodes[level][self.codes[source.example, place]]
+            for place, (ladder, level) in enumerate(zip(self.ladders, levels, strict=True))
+        ]
+        sizes = [len(ladder.labels[level]) for ladder, level in zip(self.ladders, levels, strict=True)]
+        return distinct(shown, sizes).ids
+
+    def _merged(self, source: Frequencies, joined: Int64s, count: int) -> Frequencies:
+        from sfumato.tabular.lattice.kernel import merge
+
+        return merge(source, joined, count, self.rest_count)
+
+    def _judged(self, levels: Levels, frequencies: Frequencies) -> Tally:
+        from sfumato.tabular.lattice.kernel import judge
+
+        return Tally(levels, frequencies, *judge(frequencies, self.rests, self.criteria, self.least_units))
+
+    def _source(self, levels: Levels) -> Frequencies:
+        below = (
+            self.kept.get((*levels[:place], level - 1, *levels[place + 1 :])) for place, level in enumerate(levels)
+        )
+        return min((found for found in below if found is not None), key=lambda f: len(f.rest), default=self.finest)
+
+
+def _rests(problem: Problem, points: Int64s) -> tuple[Int64s, Rests, int]:
+    """Return the rest of each point, all rests, and their number."""
+    from sfumato.tabular.lattice.kernel import Rests
+
+    columns = list(problem.sensitive.values())
+    parts: list[npt.NDArray[Any]] = [column.codes[points] for column in columns]
+    sizes = [column.size for column in columns]
+    persons = 0
+    if problem.person is not None:
+        persons = int(problem.person.max()) + 1
+        parts, sizes = [*parts, problem.person[points]], [*sizes, persons]
+    if not parts:
+        return np.zeros(len(points), dtype=np.int64), Rests(_table([], np.int32), _NOBODY, _table([], np.int64)), 1
+    numbering = distinct(parts, sizes)
+    shown = [part[numbering.examples] for part in parts]
+    sensitive = shown[: len(columns)]
+    person = shown[-1].astype(np.int64) if persons else _NOBODY
+    numbers = [distinct([person, codes], [persons, int(codes.max()) + 1]).ids for codes in sensitive if persons]
+    return numbering.ids, Rests(_table(sensitive, np.int32), person, _table(numbers, np.int64)), numbering.count
+
+
+def _table(columns: list[npt.NDArray[Any]], dtype: type[np.int32 | np.int64]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(columns, dtype=dtype) if columns else np.empty((0, 0), dtype=dtype)

@@ -1,0 +1,1 @@
+"""Microaggregation algorithms, one module each: points in, group labels out."""

@@ -1,0 +1,1 @@
+"""Local search over partitions: moves that lower the error, kicks, and what they remember."""

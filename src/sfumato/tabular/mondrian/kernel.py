@@ -1,0 +1,264 @@
+"""The cuts of Mondrian, compiled: points are moved physically, so every pass reads memory in order.
+
+LeFevre, DeWitt & Ramakrishnan 2006. Several columns share one 64-bit word, so that a move touches little memory;
+working memory lies in few plain arrays, since most classes are tiny and every array handed around costs time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.core.kernel import inlined, kernel
+from sfumato.models.criteria import Criteria
+from sfumato.tabular.class_test_kernel import NUMBER, WEIGHT, Members, class_holds
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+ATTEMPTS = 16  # how finely a column is searched when the balanced cut breaks a model beyond k
+EVERYTHING = np.iinfo(np.int64).max
+# What is known of each column: its word, place and mask in the word, where its scale starts, whether it has a
+# hierarchy; then, for the class at hand, its lowest and highest code; last, the columns in order of width.
+WORD, SHIFT, MASK, START, TREE, LOW, HIGH, RANKED, FACTS = range(9)
+# The rows of scratch memory: distinct codes and their weights, counters, marks, and entries on the move.
+CODES, MASSES, BUCKETS, RIGHT, SPARE, ROWS = range(6)
+
+
+@kernel
+def mondrian(
+    words: Int64s,
+    tags: Int64s,
+    positions: Floats,
+    shared: Int32s,
+    columns: Int64s,
+    members: Members,
+    criteria: Criteria,
+    least: int,
+    relaxed: bool,
+) -> tuple[Int64s, int]:
+    """Return the class of every point and the number of classes; `words` and `tags` are left in class order."""
+    size = words.shape[1]
+    widest = 1
+    for column in range(len(columns)):
+        widest = max(widest, columns[column, MASK] + 1)
+    scratch = np.empty((ROWS, max(size, widest)), dtype=np.int64)
+    widths = np.empty(len(columns))
+    tried = np.empty((len(columns), ATTEMPTS), dtype=np.int64)
+    plain = len(criteria.kind) == 0 and len(members.person) == 0
+    pending = np.empty((weight(tags, 0, size) // least + 2, 2), dtype=np.int64)
+    pending[0, 0], pending[0, 1] = 0, size
+    waiting, count = 1, 0
+    labels = np.empty(size, dtype=np.int64)
+    while waiting > 0:
+        waiting -= 1
+        start, end = pending[waiting, 0], pending[waiting, 1]
+        middle = -1
+        total = weight(tags, start, end)
+        if total >= 2 * least:
+            candidates = rank_columns(words, positions, columns, widths, start, end)
+            if not plain:
+                tried[:] = -1
+            for attempt in range(1 if plain else ATTEMPTS - 1):
+                target = total * (ATTEMPTS // 2 + step(attempt)) / ATTEMPTS
+                for rank in range(candidates):
+                    column = columns[rank, RANKED]
+                    found = profile(words, tags, columns, scratch, column, start, end)
+                    place, quota = choose(shared, columns, scratch, column, found, total, target, least, relaxed)
+                    if place < 0 or (not plain and known(tried, column, attempt, scratch[CODES, place], quota)):
+                        continue
+                    middle = divide(words, tags, columns, scratch, column, start, end, scratch[CODES, place], quota)
+                    if plain or (
+                        class_holds(tags, members, criteria, start, middle, least)
+                        and class_holds(tags, members, criteria, middle, end, least)
+                    ):
+                        break
+                    middle = -1
+                if middle >= 0:
+                    break
+        if middle < 0:
+            for place in range(start, end):
+                labels[tags[place] & NUMBER] = count
+            count += 1
+        else:
+            pending[waiting, 1] = middle
+            pending[waiting + 1, 0], pending[waiting + 1, 1] = middle, end
+            waiting += 2
+    return labels, count
+
+
+@inlined
+def weight(tags: Int64s, start: int, end: int) -> int:
+    """Return the rows that points start…end-1 stand for."""
+    total = 0
+    for place in range(start, end):
+        total += tags[place] >> WEIGHT
+    return total
+
+
+@inlined
+def step(attempt: int) -> int:
+    """Return 0, 1, -1, 2, -2 … : how far from the middle an attempt looks, in sixteenths."""
+    return (attempt + 1) // 2 if attempt % 2 else -(attempt // 2)
+
+
+@inlined
+def known(tried: Int64s, column: int, attempt: int, value: int, quota: int) -> bool:
+    """Return whether this very cut of this column was tried in an earlier attempt, and note it."""
+    tried[column, attempt] = value
+    found = False
+    for earlier in range(attempt):
+        found |= tried[column, earlier] == value
+    return found and quota == EVERYTHING
+
+
+@inlined
+def rank_columns(words: Int64s, positions: Floats, columns: Int64s, widths: Floats, start: int, end: int) -> int:
+    """Order the columns that still vary by normalised width, widest first; return how many there are."""
+    count = 0
+    for column in range(len(columns)):
+        word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
+        low = high = (words[word, start] >> shift) & mask
+        for place in range(start + 1, end):
+            value = (words[word, place] >> shift) & mask
+            low = min(low, value)
+            high = max(high, value)
+        columns[column, LOW], columns[column, HIGH] = low, high
+        widths[column] = positions[columns[column, START] + high] - positions[columns[column, START] + low]
+        if high > low:
+            rank = count
+            while rank > 0 and widths[columns[rank - 1, RANKED]] < widths[column]:
+                columns[rank, RANKED] = columns[rank - 1, RANKED]
+                rank -= 1
+            columns[rank, RANKED] = column
+            count += 1
+    return count
+
+
+@inlined
+def profile(words: Int64s, tags: Int64s, columns: Int64s, scratch: Int64s, column: int, start: int, end: int) -> int:
+    """Fill scratch with the column's distinct codes, ascending, and their weights; return how many there are."""
+    low, span = columns[column, LOW], columns[column, HIGH] - columns[column, LOW] + 1
+    word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
+    count = 0
+    if span <= 4 * (end - start) + 16:
+        for bucket in range(span):
+            scratch[BUCKETS, bucket] = 0
+        for place in range(start, end):
+            scratch[BUCKETS, ((words[word, place] >> shift) & mask) - low] += tags[place] >> WEIGHT
+        for bucket in range(span):
+            scratch[CODES, count], scratch[MASSES, count] = bucket + low, scratch[BUCKETS, bucket]
+            count += scratch[BUCKETS, bucket] > 0
+    else:
+        count = profile_sparse((words[word, start:end] >> shift) & mask, tags[start:end], scratch)
+    return count
+
+
+@kernel
+def profile_sparse(codes: Int64s, tags: Int64s, scratch: Int64s) -> int:
+    """Do what `profile` does where few points are spread over many codes: sort them."""
+    count = 0
+    for place in np.argsort(codes):
+        if count == 0 or scratch[CODES, count - 1] != codes[place]:
+            scratch[CODES, count], scratch[MASSES, count] = codes[place], 0
+            count += 1
+        scratch[MASSES, count - 1] += tags[place] >> WEIGHT
+    return count
+
+
+@inlined
+def choose(
+    shared: Int32s,
+    columns: Int64s,
+    scratch: Int64s,
+    column: int,
+    count: int,
+    total: int,
+    target: float,
+    least: int,
+    relaxed: bool,
+) -> tuple[int, int]:
+    """Return the place of the last left code of the cut nearest to `target`, and how much of it goes left.
+
+    The place is -1 when no cut is allowable. A column with a hierarchy is cut between the children of the node
+    at hand only: where neighbouring codes share as many levels as all codes of the class do.
+    """
+    tree, offset = columns[column, TREE], columns[column, START]
+    best, quota = -1, EVERYTHING
+    if relaxed and not tree:
+        best, quota = choose_relaxed(scratch, count, total, int(np.floor(target)), least)
+    else:
+        depth = 0
+        if tree:
+            depth = shared_levels(shared, offset + scratch[CODES, 0], offset + scratch[CODES, count - 1])
+        nearest, running = np.inf, 0
+        for place in range(count - 1):
+            running += scratch[MASSES, place]
+            allowable = running >= least and total - running >= least and abs(running - target) < nearest
+            if allowable and tree:
+                left, right = scratch[CODES, place], scratch[CODES, place + 1]
+                allowable = shared_levels(shared, offset + left, offset + right) == depth
+            if allowable:
+                best, nearest = place, abs(running - target)
+    return best, quota
+
+
+@kernel
+def choose_relaxed(scratch: Int64s, count: int, total: int, target: int, least: int) -> tuple[int, int]:
+    """Return the code at which exactly `target` rows lie to the left, and how many of its own rows do."""
+    running = 0
+    for place in range(count):
+        if running + scratch[MASSES, place] >= target >= least and total - target >= least:
+            return place, target - running
+        running += scratch[MASSES, place]
+    return -1, EVERYTHING
+
+
+@kernel
+def shared_levels(shared: Int32s, first: int, last: int) -> int:
+    """Return how many tree levels all codes from `first` to `last` share."""
+    least = shared[first + 1]
+    for place in range(first + 2, last + 1):
+        least = min(least, shared[place])
+    return int(least)
+
+
+@inlined
+def divide(
+    words: Int64s,
+    tags: Int64s,
+    columns: Int64s,
+    scratch: Int64s,
+    column: int,
+    start: int,
+    end: int,
+    value: int,
+    quota: int,
+) -> int:
+    """Move points up to `value` to the left, of those at `value` only as many as `quota` allows."""
+    word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
+    for place in range(start, end):
+        scratch[RIGHT, place - start] = ((words[word, place] >> shift) & mask) > value
+    if quota != EVERYTHING:
+        for place in range(start, end):
+            if ((words[word, place] >> shift) & mask) == value:
+                scratch[RIGHT, place - start] = quota <= 0
+                quota -= tags[place] >> WEIGHT
+    middle = start
+    for row in range(len(words) + 1):
+        middle, held = start, 0
+        for place in range(start, end):  # both places are written, one advances: no branch to mispredict
+            entry = tags[place] if row == len(words) else words[row, place]
+            scratch[SPARE, held] = entry
+            if row == len(words):
+                tags[middle] = entry
+            else:
+                words[row, middle] = entry
+            held += scratch[RIGHT, place - start]
+            middle += 1 - scratch[RIGHT, place - start]
+        for place in range(held):
+            if row == len(words):
+                tags[middle + place] = scratch[SPARE, place]
+            else:
+                words[row, middle + place] = scratch[SPARE, place]
+    return middle

@@ -1,0 +1,230 @@
+"""SafePub: truthful rows that are k-anonymous and differentially private at once.
+
+Rows are sampled in secret, generalised by a scheme that is fixed or privately picked, and classes below k are left out
+(Li, Qardaji & Su 2012; Bild, Kuhn & Prasser 2018). A class is told by every released column, sensitive ones too; δ is
+exact, not a bound. Proof: docs/algorithms/safepub.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from sfumato.core.parameters import Optional, Real, Validated
+from sfumato.dp.ledger.amount import Cost, amount
+from sfumato.dp.mechanisms.base import exact
+from sfumato.errors import ParameterError
+from sfumato.models.base import Model
+from sfumato.models.crowd_blending import CrowdBlending
+from sfumato.models.groups import Groups
+from sfumato.models.k_anonymity import KAnonymity
+from sfumato.random import SecureSource, Source, noise_from, permutation
+from sfumato.release import Release
+from sfumato.release.card import Card, MeasuredModel, Released
+from sfumato.schema import Schema
+from sfumato.table import Table
+from sfumato.table.distinct import distinct
+from sfumato.tabular.base import kept_promises
+from sfumato.tabular.charge import Charge
+from sfumato.tabular.lattice.ladder import Ladder
+from sfumato.tabular.private.card import private_card, released_columns
+from sfumato.tabular.private.public_columns import PublicColumn, public_columns
+from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
+from sfumato.tabular.private.safepub.sample import sampled
+from sfumato.tabular.private.safepub.scheme import SchemeRule, Schemes, fixed_levels
+
+SCHEME_SHARE = Fraction(1, 10)  # of ε, for picking the scheme: its score hardly needs noise
+UPWARDS = Context(prec=3, rounding=ROUND_UP)
+NOTES = (
+    "Which rows were sampled stays secret; the sample is drawn anew for every release.",
+    "A value that is missing or outside the declared domain is shown as missing.",
+)
+
+
+@dataclass(frozen=True)
+class SafePub(Validated):
+    """Sampled, generalised and suppressed rows: k-anonymity and (ε, δ)-differential privacy (Li, Qardaji & Su 2012).
+
+    Give k as the model, `KAnonymity(k)`, or the sampling rate `beta`, or both; the other is worked out so that the
+    exact δ is at most `delta`. `scheme` fixes levels of generalisation by column, chosen without looking at the rows;
+    without it a tenth of ε picks one. Every released column needs a public domain.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.census_10k().select("age", "sex"))
+    >>> schema = sf.Schema({
+    ...     "age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(20, 69)),
+    ...     "sex": sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("1", "2"))})
+    >>> card = SafePub(epsilon=1, delta=1e-6).anonymize(people, schema, [sf.KAnonymity(10)]).card
+    >>> card.guarantee.model, card.guarantee.parameters["k"], card.guarantee.parameters["epsilon"]
+    ('k-anonymity and differential privacy', 10, 1.0)
+    """
+
+    epsilon: float
+    delta: float = 1e-6
+    beta: float | None = None
+    scheme: Mapping[str, int] | None = None
+
+    RULES: ClassVar = {
+        "epsilon": Real(0, 100, above=True),
+        "delta": Real(0, 0.5, above=True),
+        "beta": Optional(Real(0, 0.999, above=True)),
+        "scheme": SchemeRule(),
+    }
+    algorithm: ClassVar = "safepub"
+
+    def anonymize(
+        self,
+        table: Table,
+        schema: Schema,
+        models: Sequence[Model] = (),
+        *,
+        rng: Source | None = None,
+        charge: Charge | None = None,
+    ) -> Release:
+        """Return the released rows; with a `charge`, they are paid for first."""
+        plan = self.plan(models)
+        settled = schema.settled(table)
+        columns = public_columns(table, settled)
+        source = SecureSource() if rng is None else rng
+
+        def draw() -> Release:
+            return _draw(self, plan, table, settled, columns, source)
+
+        if charge is None:
+            return draw()
+        asked = {"algorithm": self.algorithm, **self.settings(plan), "schema": schema.to_toml()}
+        return charge.release(table, asked, Cost(amount(self.epsilon), plan.delta), draw)
+
+    def plan(self, models: Sequence[Model] = ()) -> Plan:
+        """Return k, the sampling rate and the exact δ that this release will have; nothing is drawn.
+
+        >>> import sfumato as sf
+        >>> plan = SafePub(epsilon=1, scheme={}).plan([sf.KAnonymity(10)])
+        >>> plan.beta, plan.delta
+        (Fraction(1719, 10000), Decimal('9.96E-7'))
+        """
+        whole = exact(self.epsilon)
+        picking = whole * SCHEME_SHARE if self.scheme is None else Fraction(0)
+        sampling = whole - picking
+        epsilon, k = float(sampling), _asked_k(models)
+        if k is None and self.beta is None:
+            raise ParameterError("safepub needs k or the sampling rate; give --k, or --beta, or both")
+        beta = exact(self.beta) if self.beta is not None else largest_beta(k or 2, epsilon, self.delta)
+        k = least_k(float(beta), epsilon, self.delta) if k is None else k
+        delta = exact_delta(k, float(beta), epsilon)
+        if delta > self.delta:
+            least = least_k(float(beta), epsilon, self.delta)
+            raise ParameterError(
+                f"k={k} with a sampling rate of {float(beta):g} has delta {delta:.2g}, above {self.delta:g}; give k of "
+                f"at least {least}, or leave the sampling rate out"
+            )
+        return Plan(k, beta, max(UPWARDS.create_decimal_from_float(delta), Decimal("1e-60")), sampling, picking)
+
+    def settings(self, plan: Plan) -> dict[str, Any]:
+        """The parameters as they stand on the card."""
+        fixed = None if self.scheme is None else dict(self.scheme)
+        return {
+            "k": plan.k,
+            "beta": float(plan.beta),
+            "epsilon_sampling": float(plan.sampling),
+            "epsilon_scheme": float(plan.picking),
+            "delta_asked": self.delta,
+            "scheme_fixed": fixed,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a release will be made with: k, the sampling rate, its exact δ, and how ε is shared."""
+
+    k: int
+    beta: Fraction
+    delta: Decimal
+    sampling: Fraction
+    picking: Fraction
+
+
+def _asked_k(models: Sequence[Model]) -> int | None:
+    for model in models:
+        if not isinstance(model, KAnonymity):
+            raise ParameterError(
+                f"safepub promises k-anonymity and differential privacy, not {model.name}; leave it out"
+            )
+    return max((model.k for model in models if isinstance(model, KAnonymity)), default=None)
+
+
+def _draw(
+    chosen: SafePub, plan: Plan, table: Table, schema: Schema, columns: Sequence[PublicColumn], source: Source
+) -> Release:
+    """Pick the scheme, sample, key every row on every column, and let out the classes of at least k."""
+    coded = [column.coded() for column in columns]
+    ladders = [Ladder.of(column) for column in coded]
+    tops = tuple(ladder.top for ladder in ladders)
+    if chosen.scheme is not None:
+        levels = fixed_levels(coded, tops, dict(chosen.scheme))
+    elif table.rows == 0:
+        levels = tops
+    else:
+        schemes = Schemes.of(table, schema, coded, plan.k, plan.beta)
+        levels = schemes.pick(plan.picking, noise_from(source))
+    kept = np.flatnonzero(sampled(table.rows, plan.beta, source))
+    nodes = [ladder.nodes[level][ladder.column.codes[kept]] for ladder, level in zip(ladders, levels, strict=True)]
+    sizes = [len(ladder.labels[level]) for ladder, level in zip(ladders, levels, strict=True)]
+    classes = distinct(nodes, sizes)
+    stays = classes.counts[classes.ids] >= plan.k
+    order = permutation(int(stays.sum()), source)
+    shown = [codes[stays][order] for codes in nodes]
+    frame = pl.DataFrame([_labels(*entry) for entry in zip(ladders, levels, shown, strict=True)])
+    card = _card(chosen, plan, columns, dict(zip(frame.columns, levels, strict=True)), shown, sizes, source)
+    return Release(Table(frame, table.backend, table.delimiter), card)
+
+
+def _labels(ladder: Ladder, level: int, nodes: npt.NDArray[np.int32]) -> pl.Series:
+    labels = pl.Series(ladder.column.name, [label or None for label in ladder.labels[level]], dtype=pl.String)
+    return labels.gather(pl.Series(nodes.astype(np.uint32)))
+
+
+def _card(
+    chosen: SafePub,
+    plan: Plan,
+    columns: Sequence[PublicColumn],
+    scheme: dict[str, int],
+    shown: Sequence[npt.NDArray[np.int32]],
+    sizes: Sequence[int],
+    source: Source,
+) -> Card:
+    """Return the card; k is measured again on what is released."""
+    model = KAnonymity(plan.k)
+    parameters = {
+        "k": plan.k,
+        "epsilon": float(plan.sampling + plan.picking),
+        "delta": float(plan.delta),
+        "beta": float(plan.beta),
+    }
+    groups = None
+    if len(shown[0]):
+        groups = kept_promises(Groups.of(distinct(shown, sizes).ids), [model])
+    released = Released(
+        rows=len(shown[0]),
+        columns=released_columns(columns),
+        classes=0 if groups is None else groups.count,
+        models=[]
+        if groups is None
+        else [MeasuredModel(model=model.name, asked=plan.k, measured=model.measure(groups))],
+        settings={**chosen.settings(plan), "scheme": scheme},
+    )
+    return private_card(
+        algorithm=chosen.algorithm,
+        model="k-anonymity and differential privacy",
+        parameters=parameters,
+        released=released,
+        notes=[*NOTES, CrowdBlending(plan.k).statement(parameters["beta"], parameters["epsilon"], parameters["delta"])],
+        secure=source.secure,
+    )

@@ -1,0 +1,182 @@
+"""A table published again: no attack on the series of its releases may find anybody.
+
+Two layers: BPG (Barbosa, Pinto & Gomes 2012) repairs what any anonymizer proposes; m-invariance (Xiao & Tao
+2007) groups the rows itself, and keeps its promise when people come and go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import msgspec
+
+from sfumato.core.parameters import OneOf, Validated
+from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
+from sfumato.models.base import Model
+from sfumato.models.l_diversity import LDiversity
+from sfumato.random import SecureSource, Source
+from sfumato.release import Card, Release
+from sfumato.release.finding import NOT_REFUTED, Finding
+from sfumato.schema import Role, Schema
+from sfumato.series.exposure import Search
+from sfumato.table import Table
+from sfumato.tabular.anatomy import Anatomy
+from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.card import ONLY_RELEASE
+from sfumato.tabular.mondrian import Mondrian
+from sfumato.tabular.problem import Problem
+from sfumato.tabular.republication.bpg import Series, repaired
+from sfumato.tabular.republication.counterfeit import Counterfeited
+from sfumato.tabular.republication.draft import Draft
+from sfumato.tabular.republication.history import History, Signatures
+
+LAYERS = {"bpg": "BPG", "m-invariance": "m-invariance"}
+IN_SERIES = (
+    "An attacker has all releases of this series, knows quasi-identifiers and in which releases a person is, "
+    "and compares releases by intersection and by difference; sensitive values do not change between releases."
+)
+INCOMPLETE = "the releases are too many or too entangled for every combination to be compared; some were left out"
+LEFT_OUT = "rows that could not be published safely beside the earlier releases were left out"
+
+
+@dataclass(frozen=True)
+class Layered(Validated):
+    """A request for a layer over an anonymizer, validated.
+
+    >>> Layered("bgp", Mondrian())
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: The 'layer' parameter of Layered must be one of 'bpg', 'm-invariance'. \
+Got 'bgp' instead.
+    """
+
+    layer: str
+    anonymizer: Anonymizer
+
+    RULES: ClassVar = {"layer": OneOf(tuple(LAYERS))}
+
+    def publish(self, problem: Problem, past: History, series: Series, source: Source) -> tuple[Release, Signatures]:
+        """Return a release that is safe beside the earlier ones, and the signatures to record with it."""
+        if self.layer == "bpg":
+            draft = repaired(Draft.of(problem, self.anonymizer.partition(problem).rows), series, whole=False)
+            release = self._finished(draft, series, source)
+            return _counted(release, rows_suppressed=problem.table.rows - release.table.rows), {}
+        known = past.signatures()
+        rows = Counterfeited.of(problem, known, max(series.least.values()), source)
+        draft = repaired(Draft.of(rows.problem, rows.groups), series, whole=True)
+        release, counterfeits = self._finished(draft, series, source), rows.count(draft)
+        suppressed = problem.table.rows - (release.table.rows - counterfeits)
+        release = _counted(release, counterfeit_rows=counterfeits, rows_suppressed=suppressed)
+        return release, {**known, **rows.kept_signatures(draft)}
+
+    def _finished(self, draft: Draft, series: Series, source: Source) -> Release:
+        """Return the release of a repaired draft, once the attacks on the finished table found nobody."""
+        if draft.count == 0:
+            raise UnsatisfiableError(
+                "nothing of this table can be published safely beside the earlier releases; wait for more rows"
+            )
+        release = self.anonymizer.publish(*draft.finished(), source)
+        searches = {name: series.attacked(name, release.table.frame) for name in series.least}
+        if any(search.exposures for search in searches.values()):
+            raise BrokenPromiseError("the release was withheld: beside earlier ones it exposes somebody; report it")
+        return replace(release, card=self._card(release.card, searches, series.releases + 1))
+
+    def _card(self, card: Card, searches: Mapping[str, Search], releases: int) -> Card:
+        parameters = {**card.guarantee.parameters, "series": self.layer, "releases": releases}
+        model = f"{card.guarantee.model}, in series by {LAYERS[self.layer]}"
+        audits = [
+            Finding(
+                claim=f"the releases together leave every person at least {search.least} values of '{name}'",
+                verdict=NOT_REFUTED,
+                bound=search.least,
+                evidence={
+                    "releases": releases,
+                    "attacks": ["intersection", "difference"],
+                    "complete": search.complete,
+                },
+            )
+            for name, search in searches.items()
+        ]
+        return msgspec.structs.replace(
+            card,
+            guarantee=msgspec.structs.replace(card.guarantee, model=model, parameters=parameters),
+            assumptions=[*(text for text in card.assumptions if text != ONLY_RELEASE), IN_SERIES],
+            audits=[*card.audits, *audits],
+            warnings=[
+                *card.warnings,
+                *([INCOMPLETE] if any(not found.complete for found in searches.values()) else []),
+            ],
+        )
+
+
+def republish(
+    table: Table,
+    schema: Schema,
+    models: Sequence[Model],
+    history: str | Path,
+    anonymizer: Anonymizer | None = None,
+    *,
+    layer: Literal["bpg", "m-invariance"] = "bpg",
+    rng: Source | None = None,
+) -> Release:
+    """Return a release of `table` that is safe beside all releases in the `history` folder, and record it there.
+
+    The release is recorded before it is returned: after a crash the series may count a table that nobody
+    got, never miss one that somebody has.
+
+    >>> import tempfile, sfumato as sf
+    >>> folder = Path(tempfile.mkdtemp()) / "series"
+    >>> schema = Schema.from_roles(quasi=["age"], sensitive=["disease"], other="drop")
+    >>> people, models = sf.samples.patients(300), [sf.KAnonymity(5), sf.LDiversity(2, "disease")]
+    >>> first = republish(Table(people.head(250)), schema, models, folder)
+    >>> second = republish(Table(people), schema, models, folder)
+    >>> second.card.guarantee.parameters["releases"]
+    2
+    """
+    request = Layered(layer, Mondrian() if anonymizer is None else anonymizer)
+    _refuse(models, request.anonymizer)
+    with History.open(history) as past:
+        problem = Problem.of(table, schema, list(models))
+        quasi, sensitive = problem.schema.names(Role.QUASI), problem.schema.names(Role.SENSITIVE)
+        if not sensitive:
+            raise SchemaError("a series is attacked through its sensitive values; declare a sensitive column")
+        kept = {name: least(models, name) for name in sensitive}
+        past.refuse_other_series(layer, quasi, sensitive, kept)
+        series = Series.of(past.tables(), problem.schema, kept)
+        release, signatures = request.publish(problem, past, series, SecureSource() if rng is None else rng)
+        past.record(release, layer, (quasi, sensitive), signatures, kept)
+    return release
+
+
+def _counted(release: Release, *, rows_suppressed: int, **counts: int) -> Release:
+    """Return the release with its counts: those of released rows on the card, of rows left out for the steward."""
+    card = release.card
+    measures = {**card.released.measures, **counts}
+    warnings = [*card.warnings, LEFT_OUT] if rows_suppressed else card.warnings
+    released = msgspec.structs.replace(card.released, measures=measures)
+    steward = {**release.steward, "rows_suppressed": rows_suppressed}
+    return replace(release, card=msgspec.structs.replace(card, released=released, warnings=warnings), steward=steward)
+
+
+def least(models: Sequence[Model], column: str) -> int:
+    """Return how many values of a column a series must leave everybody: the l asked for, or 2.
+
+    >>> least([LDiversity(3, "disease")], "disease"), least([LDiversity(3, "disease")], "income")
+    (3, 2)
+    """
+    asked = [model.l for model in models if isinstance(model, LDiversity) and model.column == column]
+    return max([2, *(math.ceil(l - 1e-9) for l in asked)])
+
+
+def _refuse(models: Sequence[Model], anonymizer: Anonymizer) -> None:
+    for model in models:
+        if not model.suppression_monotone:
+            raise ParameterError(
+                f"{model.name} does not survive leaving out rows, which a series may need; "
+                "ask for k-anonymity or l-diversity"
+            )
+    if isinstance(anonymizer, Anatomy):
+        raise ParameterError("anatomy has no boxes that a series could widen; choose another algorithm")

@@ -1,0 +1,65 @@
+"""States of publishers: what goes in comes out, and what is not one's own is refused; files are the owner's alone."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.errors import InputError
+from sfumato.random import SeededSource
+from sfumato.stream.publishers.doca import DOCA
+from sfumato.stream.state import Array, pack, unpack
+
+PARAMETERS = {"window": 3, "bounds": (0, 1.5)}
+
+
+def test_arrays_and_plain_values_come_back() -> None:
+    arrays: dict[str, Array] = {"empty": np.empty((0, 3)), "words": np.arange(5, dtype=np.uint32), "table": np.eye(3)}
+    saved = unpack(pack("rank", PARAMETERS, arrays, {"seq": 7, "name": "é"}), "rank", PARAMETERS)
+    assert dict(saved.plain) == {"seq": 7, "name": "é"}
+    for name, array in arrays.items():
+        assert saved.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(saved.arrays[name], array)
+        saved.arrays[name][...] = 0  # may be written to
+
+
+@pytest.mark.parametrize(
+    "state, words",
+    [
+        (b"", "not a publisher's state"),
+        (b"sfumato-stream-0" + bytes(20), "not a publisher's state"),
+        (pack("doca", PARAMETERS, {}), "saved by 'doca', not by 'rank'"),
+        (pack("rank", {"window": 4}, {}), "with other parameters"),
+        (pack("rank", PARAMETERS, {"a": np.zeros(9)})[:-1], "cut short"),
+        (pack("rank", PARAMETERS, {})[:-9], "damaged"),
+    ],
+)
+def test_another_state_is_refused(state: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        unpack(state, "rank", PARAMETERS)
+
+
+def test_a_saved_state_is_the_owner_s_alone_and_goes_on(tmp_path: Path) -> None:
+    first = DOCA(sensitivity=10, delay=5, rng=SeededSource(1))
+    first.push_many(np.arange(20.0))
+    first.save(tmp_path / "state")
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o600
+    assert [entry.name for entry in tmp_path.iterdir()] == ["state"]
+    second = DOCA(sensitivity=10, delay=5)
+    second.load(tmp_path / "state")
+    assert second.held == first.held
+    assert second.push_many(np.arange(9.0)).position is not None
+    with pytest.raises(InputError, match="cannot be read"):
+        second.load(tmp_path / "none")
+
+
+def test_a_state_holds_no_noise_to_come() -> None:
+    publisher = DOCA(sensitivity=10, delay=5, rng=SeededSource(1))
+    publisher.push_many(np.arange(200.0))
+    ahead = publisher._run.words.tobytes()
+    assert len(ahead) > 64
+    assert ahead[:64] not in publisher.state()
+    assert len(publisher._run.words) == 0
