@@ -29,8 +29,8 @@ from sfumato.local import (
     WarnerResponse,
     write_reports,
 )
-from sfumato.local.protocols.responses import as_bytes, respond_many
-from sfumato.local.reports.header import to_header
+from sfumato.local.protocols.bulk import as_bytes, respond_many
+from sfumato.local.reports.files import to_header
 from sfumato.random import SeededSource, Source
 
 VALUES = tuple("abcdef")
@@ -52,7 +52,7 @@ class Doubled(GeneralizedResponse):
     """Says ε and draws with 2ε."""
 
     def _payloads(self, codes: Codes, source: Source) -> Payload:
-        chances = GeneralizedResponse(self.domain, 2 * self.epsilon)._chances
+        chances = GeneralizedResponse(self.domain, 2 * self.epsilon)._thresholds
         return as_bytes(respond_many(codes, *chances, source), self.report_bytes)
 
 
@@ -105,7 +105,7 @@ def test_scores_rise_with_the_probability_of_the_report(protocol: LocalProtocol)
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=NAMES)
 def test_the_ratio_is_worked_out_twice(protocol: LocalProtocol) -> None:
-    assert RATIOS[protocol.name](protocol.chances, len(protocol.domain)) == protocol.ratio
+    assert RATIOS[protocol.name](protocol.thresholds, len(protocol.domain)) == protocol.ratio
 
 
 def test_generalised_response_reaches_the_bound_on_guessing() -> None:

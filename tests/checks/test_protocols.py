@@ -18,7 +18,7 @@ from sfumato.checks.protocol_laws import CRITICAL, follows_law
 from sfumato.errors import SfumatoError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.protocols.rappor import Rappor
-from sfumato.local.reports.header import HOMES
+from sfumato.local.reports.files import HOMES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,7 +132,7 @@ def test_the_suite_catches_a_wrong_chance_of_support() -> None:
 
 
 def shape(protocol: LocalProtocol) -> list[int]:
-    return [protocol.chances.get(name, 0) for name in ("groups", "size")]
+    return [protocol.thresholds.get(name, 0) for name in ("groups", "size")]
 
 
 def louder(protocol: LocalProtocol) -> LocalProtocol:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.local import GeneralizedResponse
-from sfumato.local.reports.header import HOMES
+from sfumato.local.reports.files import HOMES
 from sfumato.random import SeededSource
 from sfumato.report import collect, local_chapter, local_report
 from sfumato.report.chapters.local import WORDS

@@ -87,9 +87,9 @@ def supports_as_stated(protocol: LocalProtocol) -> None:
     for code in _codes(protocol):
         totals = [Fraction(0)] * size
         for payload, values in zip(listed, supported, strict=True):
-            chance = protocol.probability(payload, code)
+            probability = protocol.probability(payload, code)
             for value in values:
-                totals[value] += chance
+                totals[value] += probability
         own, other = protocol.support
         stated = [own if value == code else other for value in range(size)]
         expect(totals == stated, f"reports of {protocol.name} support values with other chances than it states")
@@ -132,7 +132,7 @@ def _spread(protocol: LocalProtocol, code: int, seed: bytes) -> dict[bytes, tupl
     """Where each payload lies on the unit interval, the likeliest first."""
     law = [(protocol.probability(payload, code), payload) for payload in outputs(protocol, seed)]
     start, places = Fraction(0), {}
-    for chance, payload in sorted(law, key=lambda entry: -entry[0]):
-        places[payload] = float(start), float(chance)
-        start += chance
+    for probability, payload in sorted(law, key=lambda entry: -entry[0]):
+        places[payload] = float(start), float(probability)
+        start += probability
     return places

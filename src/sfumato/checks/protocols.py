@@ -19,9 +19,8 @@ from sfumato.checks.protocol_laws import CRITICAL, follows_law, keeps_epsilon, s
 from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.collector.tally import Tally
-from sfumato.local.reports.header import from_header, to_header
+from sfumato.local.reports.files import aggregate_stream, from_header, to_header, write_stream
 from sfumato.local.reports.report import MALFORMED, OTHER_DOMAIN, OTHER_PROTOCOL, TRUNCATED, Report, Reports
-from sfumato.local.reports.wire import aggregate_stream, write_stream
 from sfumato.random import SeededSource
 
 ON_DEVICE = 3000

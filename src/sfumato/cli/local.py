@@ -58,7 +58,7 @@ def perturb(
         card: Where the card goes; REPORTS.card.json unless named.
         json: Print the card.
     """
-    from sfumato.local.reports.wire import open_reports, write_stream
+    from sfumato.local.reports.files import open_reports, write_stream
     from sfumato.table import read
 
     if engine.spark:
@@ -251,7 +251,7 @@ def _means(table: Path, column: str, protocol: MeanProtocol) -> MeanTally:
 
 def _tally(paths: tuple[Path, ...], step: Steps) -> Tally | None:
     """The tally of all report files together."""
-    from sfumato.local.reports.wire import aggregate_file, aggregate_stream
+    from sfumato.local.reports.files import aggregate_file, aggregate_stream
 
     total: Tally | None = None
     for place, path in enumerate(paths):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sfumato.random import Source
     from sfumato.release import Card
 
-EPSILON = Real(1e-6, 40)  # where thresholds out of 2^64 still resolve the chances
+EPSILON = Real(1e-6, 40)  # where thresholds out of 2^64 still resolve the probabilities
 CHUNK_BYTES = 2**20
 CHUNK_REPORTS = 2**16
 
@@ -63,7 +63,7 @@ class LocalProtocol(Validated, ABC):
 
     @property
     @abstractmethod
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         """The thresholds out of 2^64 and the whole numbers that fix the law of a report."""
 
     @property
@@ -88,7 +88,7 @@ class LocalProtocol(Validated, ABC):
 
     @property
     def spent(self) -> float:
-        """The ε that the chances really give, rounded up; never above the one asked for."""
+        """The ε that the probabilities really give, rounded up; never above the one asked for."""
         return log_above(self.ratio)
 
     @cached_property
@@ -98,8 +98,8 @@ class LocalProtocol(Validated, ABC):
 
     @cached_property
     def design_hash(self) -> str:
-        """The fingerprint of the protocol and its chances, without the domain."""
-        return fingerprint({"protocol": self.name, "chances": self.chances})
+        """The fingerprint of the protocol and its probabilities, without the domain."""
+        return fingerprint({"protocol": self.name, "chances": self.thresholds})
 
     def parameters(self) -> dict[str, Any]:
         """The parameters besides the domain, as they stand in a file's header."""

@@ -1,4 +1,4 @@
-"""Which protocol: the one whose counts have the lowest variance, predicted from its exact chances.
+"""Which protocol: the one whose counts have the lowest variance, predicted from its exact probabilities.
 
 The variances are compared as in Wang, Blocki, Li & Jha (2017), with the part that grows with a value's own count.
 """

@@ -21,7 +21,7 @@ from sfumato.core.arrays import Codes, Integers, Payload, Reals
 from sfumato.errors import InputError
 from sfumato.local import LocalProtocol, Rappor, aggregate_file
 from sfumato.local.collector.tally import Tally
-from sfumato.local.reports.header import from_header
+from sfumato.local.reports.files import from_header
 from sfumato.random import SecureSource, Source
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
@@ -81,7 +81,7 @@ def _drawn(tally: Tally) -> Finding:
     between (a sum of independent coins). Tails are bounded as by Chernoff (1952).
     """
     hits, users = _support(tally)
-    own, other = (float(chance) for chance in tally.protocol.support)
+    own, other = (float(probability) for probability in tally.protocol.support)
     logs = np.minimum(_log_tail(hits, users, other, below=True), _log_tail(hits, users, own, below=False))
     place = int(np.argmin(logs)) if logs.size else 0
     least = float(logs[place]) + math.log(2 * logs.size) if logs.size else 0.0
@@ -107,13 +107,13 @@ def _support(tally: Tally) -> tuple[Integers, Integers]:
     return hits, np.full(len(hits), tally.users)
 
 
-def _log_tail(hits: Integers, users: Integers, chance: float, *, below: bool) -> Reals:
+def _log_tail(hits: Integers, users: Integers, probability: float, *, below: bool) -> Reals:
     """Return a bound on the log of the chance of so few (or so many) heads: -n·KL(hits/n || chance)."""
     share = hits / np.maximum(users, 1)
-    beyond = share < chance if below else share > chance
+    beyond = share < probability if below else share > probability
     with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(share > 0, share * np.log(share / chance), 0.0)
-        second = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - chance)), 0.0)
+        first = np.where(share > 0, share * np.log(share / probability), 0.0)
+        second = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - probability)), 0.0)
     logs: Reals = np.where(beyond, -users * (first + second), 0.0)
     return logs
 

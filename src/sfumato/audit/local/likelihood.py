@@ -17,9 +17,9 @@ import numpy.typing as npt
 from sfumato.core.arrays import Codes, Payload, Reals
 from sfumato.errors import InputError
 from sfumato.local import LocalProtocol, Rappor
+from sfumato.local.protocols.bulk import as_integers
 from sfumato.local.protocols.hashing import PRIME, SEED, SHIFT, LocalHashing
-from sfumato.local.protocols.rappor.bulk import bloom_rows, cohorts_of
-from sfumato.local.protocols.responses import as_integers
+from sfumato.local.protocols.rappor import cohorts_of
 
 
 def scores(protocol: LocalProtocol, payload: Payload, codes: Codes) -> Reals:
@@ -66,12 +66,12 @@ def _weighed(protocol: LocalProtocol, payload: Payload, codes: Codes, *, head: i
     """The log-likelihood of each candidate's Bloom filter, apart from what all candidates share."""
     if not isinstance(protocol, Rappor):
         return np.zeros((len(payload), len(codes)))
-    own, other = (float(chance) for chance in protocol.support)
+    own, other = (float(probability) for probability in protocol.support)
     found = np.zeros((len(payload), len(codes)))
     cohorts = cohorts_of(payload)
     for cohort in np.unique(cohorts).tolist():
         rows = np.flatnonzero(cohorts == cohort)
-        filters = _bits(bloom_rows(protocol, codes, np.full(len(codes), cohort)))
+        filters = _bits(protocol.bloom_rows(codes, np.full(len(codes), cohort)))
         hits = _bits(payload[rows, head:]) @ filters.T
         found[rows] = hits * math.log(own / other) + (filters.sum(axis=1) - hits) * math.log((1 - own) / (1 - other))
     return found

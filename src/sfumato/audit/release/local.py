@@ -20,7 +20,7 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.local import LocalProtocol, MeanProtocol, Rappor, protocol_class
 from sfumato.local.means.protocols import PROTOCOLS
 from sfumato.local.probabilities import log_above
-from sfumato.local.reports.wire import read_header
+from sfumato.local.reports.files import read_header
 from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
@@ -64,12 +64,12 @@ def _protocol(card: Card) -> LocalProtocol | MeanProtocol:
 def _stated(card: Card, protocol: LocalProtocol | MeanProtocol) -> Finding:
     """Return whether a report costs more than the card says, by the chances on the card."""
     stated = float(card.guarantee.parameters["epsilon"])
-    told = {name: int(chance) for name, chance in card.released.settings["chances"].items()}
-    evidence: dict[str, Any] = {"chances": {name: str(chance) for name, chance in told.items()}, "stated": stated}
+    told = {name: int(number) for name, number in card.released.settings["chances"].items()}
+    evidence: dict[str, Any] = {"chances": {name: str(number) for name, number in told.items()}, "stated": stated}
     bound = protocol.spent
     if isinstance(protocol, LocalProtocol):
         bound = log_above(RATIOS[protocol.name](told, len(protocol.domain)))
-    reasons = [DIFFERENT] * (told != protocol.chances) + [f"they give ε={bound:.6g}"] * (bound > stated)
+    reasons = [DIFFERENT] * (told != protocol.thresholds) + [f"they give ε={bound:.6g}"] * (bound > stated)
     if reasons:
         evidence["reason"] = " and ".join(reasons)
     return Finding(

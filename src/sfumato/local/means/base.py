@@ -1,7 +1,7 @@
 """A local protocol for the mean of a bounded number: what the four mechanisms have in common.
 
-Values are rounded at random to a public grid of integers, so that what leaves a device is an integer whose chances are
-exact; Mironov (2012), "On Significance of the Least Significant Bits", shows what floating-point noise gives away.
+Values are rounded at random to a public grid of integers, so that what leaves a device is an integer with an exact
+law; Mironov (2012), "On Significance of the Least Significant Bits", shows what floating-point noise gives away.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class MeanProtocol(Validated, ABC):
 
     @property
     @abstractmethod
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         """The thresholds out of 2^64 and the whole numbers that fix the law of a report."""
 
     @property
     @abstractmethod
     def spent(self) -> float:
-        """The ε that the chances really give, rounded up; never above the one asked for."""
+        """The ε that the probabilities really give, rounded up; never above the one asked for."""
 
     @property
     @abstractmethod
@@ -86,8 +86,8 @@ class MeanProtocol(Validated, ABC):
 
     @cached_property
     def design_hash(self) -> str:
-        """The fingerprint of the protocol, its bounds and its chances."""
-        return fingerprint({"protocol": self.name, "bounds": [self.low, self.high], "chances": self.chances})
+        """The fingerprint of the protocol, its bounds and its probabilities."""
+        return fingerprint({"protocol": self.name, "bounds": [self.low, self.high], "chances": self.thresholds})
 
     # On the device.
 
@@ -116,7 +116,7 @@ class MeanProtocol(Validated, ABC):
         """Fresh reports of many users, each drawn by itself; `source=None` is the secure one."""
         import numpy as np
 
-        from sfumato.local.means.draws import rounded
+        from sfumato.local.protocols.bulk import round_at_random
         from sfumato.random import SecureSource
 
         given = np.asarray(values, dtype=np.float64)
@@ -129,7 +129,7 @@ class MeanProtocol(Validated, ABC):
                 f"{found} outside the bounds {self.low:g} to {self.high:g}; clamp them or widen the bounds"
             )
         origin = SecureSource() if source is None else source
-        return self.draw_many(rounded(self._scaled(given), origin), origin)
+        return self.draw_many(round_at_random(self._scaled(given), origin), origin)
 
     @abstractmethod
     def draw_many(self, steps: Integers, source: Source) -> Integers:
