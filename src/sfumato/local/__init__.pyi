@@ -7,8 +7,9 @@ from .means.protocols import Duchi as Duchi
 from .means.protocols import Hybrid as Hybrid
 from .means.protocols import LaplaceMean as LaplaceMean
 from .means.protocols import Piecewise as Piecewise
-from .means.protocols import choose_mean as choose_mean
 from .protocol_choice import choose as choose
+from .protocol_choice import choose_mean as choose_mean
+from .protocol_choice import protocol_class as protocol_class
 from .protocols.hadamard import HadamardResponse as HadamardResponse
 from .protocols.hashing import LocalHashing as LocalHashing
 from .protocols.randomized_response import GeneralizedResponse as GeneralizedResponse
@@ -18,7 +19,6 @@ from .protocols.subset import SubsetSelection as SubsetSelection
 from .protocols.unary import OptimizedUnary as OptimizedUnary
 from .protocols.unary import SymmetricUnary as SymmetricUnary
 from .reports.files import aggregate_file as aggregate_file
-from .reports.files import protocol_class as protocol_class
 from .reports.files import read_header as read_header
 from .reports.files import write_reports as write_reports
 from .reports.memory import Memory as Memory

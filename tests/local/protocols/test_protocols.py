@@ -241,7 +241,7 @@ def test_a_wrong_value_of_a_large_domain_is_refused_without_a_search(monkeypatch
 
 @pytest.mark.parametrize("kind", ["OptimizedUnary", "SubsetSelection"])
 def test_a_device_packs_a_large_report(kind: str) -> None:
-    assert len(getattr(sf.local, kind)(range(1_000_000), 2)._payload(7)) == 125_000
+    assert len(getattr(sf.local, kind)(range(1_000_000), 2).draw(7)) == 125_000
 
 
 def test_chances_that_cannot_be_told_apart_are_never_chosen() -> None:

@@ -1,7 +1,8 @@
 """What the header of a report file claims, and the ε that its chances really give, in exact fractions.
 
 The formulas are worked out here a second time, from the papers (Wang, Blocki, Li & Jha 2017; Ye & Barg 2018; Acharya,
-Sun & Zhang 2019; Erlingsson, Pihur & Korolova 2014), so that a slip in a protocol's own arithmetic would show.
+Sun & Zhang 2019; Erlingsson, Pihur & Korolova 2014), so that a slip in a protocol's own arithmetic would show. A
+protocol of another package has no formula here; the audit says so, and attacks it by trials like the others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from sfumato import plugins
+from sfumato.audit.verdicts import unaudited
 from sfumato.errors import InputError
 from sfumato.local.probabilities import SCALE, log_above
 from sfumato.local.reports.files import FORMAT
@@ -19,6 +22,7 @@ from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 Thresholds = Mapping[str, int]
+NOT_DERIVED = "the auditor has no derivation of its own for the ε of '{}', so it was not derived a second time"
 
 
 def raw_header(path: Path) -> dict[str, Any]:
@@ -52,13 +56,15 @@ def header_finding(header: Mapping[str, Any], *, where: str) -> Finding:
 
     >>> from sfumato.local import WarnerResponse
     >>> from sfumato.local.reports.files import to_header
-    >>> told = to_header(WarnerResponse(["no", "yes"], 1))
-    >>> header_finding(told, where="here").verdict, header_finding(told | {"epsilon": 0.5}, where="here").verdict
+    >>> stated = to_header(WarnerResponse(["no", "yes"], 1))
+    >>> header_finding(stated, where="here").verdict, header_finding(stated | {"epsilon": 0.5}, where="here").verdict
     ('NOT_REFUTED', 'REFUTED')
     """
     try:
         name, stated, domain = str(header["protocol"]), float(header["epsilon"]), len(header["domain"])
         thresholds = {key: int(number) for key, number in header["chances"].items()}
+        if name not in RATIOS and name in plugins.names("protocols"):
+            return unaudited(f"one report costs at most ε={stated:.6g}", NOT_DERIVED.format(name))
         ratio = RATIOS[name](thresholds, domain)
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise InputError(f"{where}: the header's protocol, ε, chances or domain cannot be read ({error!r})") from error

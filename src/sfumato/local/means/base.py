@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.core.parameters import Real, Validated
 from sfumato.errors import InputError, ParameterError
@@ -49,13 +49,28 @@ class MeanProtocol(Validated, ABC):
     high: float
     epsilon: float
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # what a person types, and what stands on a card
+    words: ClassVar[str] = ""  # its plain name, for a reader
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names that a person may type
+    automatic: ClassVar[bool] = False  # whether `choose_mean` considers it
     RULES: ClassVar = {"low": ANY, "high": ANY, "epsilon": EPSILON}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.low < self.high:
             raise ParameterError(f"the bounds are {self.low:g} and {self.high:g}; the first must be the smaller one")
+
+    # What the class says about itself.
+
+    @classmethod
+    def sample(cls, low: float, high: float, epsilon: float) -> Self:
+        """A protocol for tests.
+
+        >>> from sfumato.local import Duchi
+        >>> Duchi.sample(0, 1, 2).high
+        1
+        """
+        return cls(low, high, epsilon)
 
     # What is agreed.
 

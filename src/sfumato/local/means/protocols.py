@@ -34,6 +34,8 @@ class LaplaceMean(MeanProtocol):
     """
 
     name: ClassVar[str] = "laplace"
+    words: ClassVar[str] = "the Laplace mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def scale(self) -> Fraction:
@@ -79,6 +81,8 @@ class Duchi(MeanProtocol):
     """
 
     name: ClassVar[str] = "duchi"
+    words: ClassVar[str] = "Duchi's mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def truth(self) -> int:
@@ -124,6 +128,8 @@ class Piecewise(MeanProtocol):
     """
 
     name: ClassVar[str] = "piecewise"
+    words: ClassVar[str] = "the piecewise mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def half(self) -> int:
@@ -187,6 +193,8 @@ class Hybrid(MeanProtocol):
     """
 
     name: ClassVar[str] = "hybrid"
+    words: ClassVar[str] = "the hybrid mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def piecewise(self) -> Piecewise:
@@ -238,18 +246,6 @@ class Hybrid(MeanProtocol):
         reports = self.duchi.draw_many(steps, source) * (STEPS + self.piecewise.half + 1)
         reports[fine] = self.piecewise.draw_many(steps[fine], source)
         return reports
-
-
-PROTOCOLS: dict[str, type[MeanProtocol]] = {kind.name: kind for kind in (LaplaceMean, Duchi, Piecewise, Hybrid)}
-
-
-def choose_mean(low: float, high: float, epsilon: float) -> MeanProtocol:
-    """Return the protocol of lowest worst-case variance at this ε.
-
-    >>> choose_mean(0, 1, 1).name
-    'hybrid'
-    """
-    return min((kind(low, high, epsilon) for kind in PROTOCOLS.values()), key=lambda entry: entry.worst_variance)
 
 
 def device_laplace(scale: Fraction) -> int:

@@ -194,6 +194,15 @@ def bit_counts(payload: Payload, size: int) -> Integers:
     return counts
 
 
+def bits_at(payload: Payload, codes: Codes) -> Reals:
+    """Return for every row and every code 1 where the bit of the code is set, else 0.
+
+    >>> bits_at(np.array([[1, 2], [1, 0]], dtype=np.uint8), np.array([0, 9])).tolist()
+    [[1.0, 1.0], [1.0, 0.0]]
+    """
+    return ((payload[:, codes // 8] >> (codes % 8).astype(np.uint8)) & 1).astype(np.float64)
+
+
 def last_byte(size: int) -> int:
     """Return the mask of the bits that the last byte of a row of `size` bits may have.
 

@@ -11,13 +11,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import below, words64
 from sfumato.local.probabilities import SCALE, exp_below, threshold_below
 from sfumato.local.protocols.randomized_response import integer_bytes
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
 
 
@@ -33,6 +33,8 @@ class HadamardResponse(LocalProtocol):
     """
 
     name: ClassVar[str] = "hr"
+    words: ClassVar[str] = "Hadamard response"
+    auto_sizes: ClassVar[range] = ANY_SIZE
 
     @property
     def cells(self) -> int:
@@ -61,7 +63,7 @@ class HadamardResponse(LocalProtocol):
     def report_bytes(self) -> int:
         return integer_bytes(self.cells)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         row, column = below(self.cells), code + 1
         (word,) = words64(1)
         if _minus(row, column) == (word < self._plus):
@@ -78,7 +80,16 @@ class HadamardResponse(LocalProtocol):
 
         return (users + hadamard_transform(counts)[1 : len(self.domain) + 1]) // 2
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value's column of the matrix has a plus in the reported row."""
+        import numpy as np
+
+        from sfumato.local.protocols.bulk import as_integers
+
+        rows = as_integers(payload).astype(np.int64)
+        return (np.bitwise_count(rows[:, None] & (codes + 1)) & 1 == 0).astype(np.float64)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         from sfumato.local.protocols.bulk import as_bytes, hadamard_rows
 
         return as_bytes(hadamard_rows(codes + 1, self.cells, self._plus, source), self.report_bytes)

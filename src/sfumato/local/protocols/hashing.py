@@ -14,13 +14,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import below
 from sfumato.local.probabilities import SCALE, exp_below
 from sfumato.local.protocols.randomized_response import integer_bytes, respond, response_thresholds
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
 
 PRIME = 2**31 - 1
@@ -39,6 +39,8 @@ class LocalHashing(LocalProtocol):
     """
 
     name: ClassVar[str] = "olh"
+    words: ClassVar[str] = "local hashing"
+    auto_sizes: ClassVar[range] = ANY_SIZE
     seed_bytes: ClassVar[int] = SEED.size
 
     @cached_property
@@ -74,7 +76,7 @@ class LocalHashing(LocalProtocol):
     def report_bytes(self) -> int:
         return SEED.size + integer_bytes(self.groups)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         seed = below(PRIME), below(PRIME)
         cell = respond(cell_of(code, *seed, self.groups), *self._thresholds)
         return SEED.pack(*seed) + cell.to_bytes(self.report_bytes - SEED.size, "little")
@@ -85,7 +87,15 @@ class LocalHashing(LocalProtocol):
         true = cell_of(code, slope, shift, self.groups)
         return own if int.from_bytes(payload[SEED.size :], "little") == true else other
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value falls into the named cell under the report's own seed."""
+        import numpy as np
+
+        slope, shift, cells = (field.astype(np.int64)[:, None] for field in _fields(payload))
+        hits = (slope * codes + shift) % PRIME * self.groups >> SHIFT == cells
+        return hits.astype(np.float64)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         import numpy as np
 
         from sfumato.local.protocols.bulk import as_bytes, respond_many

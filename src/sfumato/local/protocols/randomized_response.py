@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import words64
-from sfumato.local.domain import DomainRule
+from sfumato.local.domain import DomainRule, Value
 from sfumato.local.probabilities import SCALE, exp_below, threshold_above
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from collections.abc import Sequence
+
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
 
 
@@ -31,6 +33,8 @@ class GeneralizedResponse(LocalProtocol):
     """
 
     name: ClassVar[str] = "grr"
+    words: ClassVar[str] = "generalised randomised response"
+    auto_sizes: ClassVar[range] = ANY_SIZE[1:]  # for two values Warner's is the same
 
     @cached_property
     def _thresholds(self) -> tuple[int, int]:
@@ -55,14 +59,22 @@ class GeneralizedResponse(LocalProtocol):
     def report_bytes(self) -> int:
         return integer_bytes(len(self.domain))
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         return respond(code, *self._thresholds).to_bytes(self.report_bytes, "little")
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, other = self.support
         return own if int.from_bytes(payload, "little") == code else other
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the report names the value."""
+        import numpy as np
+
+        from sfumato.local.protocols.bulk import as_integers
+
+        return (as_integers(payload)[:, None] == codes).astype(np.float64)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         from sfumato.local.protocols.bulk import as_bytes, respond_many
 
         return as_bytes(respond_many(codes, *self._thresholds, source), self.report_bytes)
@@ -88,7 +100,13 @@ class WarnerResponse(GeneralizedResponse):
     """
 
     name: ClassVar[str] = "rr"
+    words: ClassVar[str] = "randomised response"
+    auto_sizes: ClassVar[range] = range(2, 3)
     RULES: ClassVar = {**GeneralizedResponse.RULES, "domain": DomainRule(size=2)}
+
+    @classmethod
+    def sample(cls, domain: Sequence[Value], epsilon: float) -> Self:
+        return cls(domain[:2], epsilon)
 
 
 def response_thresholds(epsilon: float, size: int) -> tuple[int, int]:

@@ -12,12 +12,12 @@ from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import packed, subset, words64
 from sfumato.local.probabilities import SCALE, exp_below, threshold_below
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
 
 LARGEST_RUN = 2**20  # 32-bit words
@@ -33,6 +33,9 @@ class SubsetSelection(LocalProtocol):
     """
 
     name: ClassVar[str] = "ss"
+    words: ClassVar[str] = "subset selection"
+    aliases: ClassVar[tuple[str, ...]] = ("subset",)
+    auto_sizes: ClassVar[range] = ANY_SIZE
 
     @cached_property
     def size(self) -> int:
@@ -74,7 +77,7 @@ class SubsetSelection(LocalProtocol):
     def report_bytes(self) -> int:
         return -(-len(self.domain) // 8)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         (word,) = words64(1)
         held = word < self._held
         others = subset(self.size - held, len(self.domain) - 1)
@@ -86,7 +89,13 @@ class SubsetSelection(LocalProtocol):
             return own / comb(others, self.size - 1)
         return (1 - own) / comb(others, self.size)
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value's bit is set."""
+        from sfumato.local.protocols.bulk import bits_at
+
+        return bits_at(payload, codes)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         import numpy as np
 
         from sfumato.local.protocols.bits_kernel import fill_subsets

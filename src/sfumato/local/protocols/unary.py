@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import ParameterError
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import packed, words64
 from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.local.domain import Value
     from sfumato.random import Source
 
@@ -32,6 +32,8 @@ class UnaryEncoding(LocalProtocol):
     >>> [kind.name for kind in UnaryEncoding.__subclasses__()]
     ['sue', 'oue']
     """
+
+    auto_sizes: ClassVar[range] = ANY_SIZE
 
     @cached_property
     @abstractmethod
@@ -57,7 +59,7 @@ class UnaryEncoding(LocalProtocol):
     def report_bytes(self) -> int:
         return -(-len(self.domain) // 8)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         own, other = self.bits
         words = words64(len(self.domain))
         ones = (place for place, word in enumerate(words) if word < (own if place == code else other))
@@ -71,7 +73,13 @@ class UnaryEncoding(LocalProtocol):
             product *= probability if bits >> place & 1 else 1 - probability
         return product
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value's bit is set."""
+        from sfumato.local.protocols.bulk import bits_at
+
+        return bits_at(payload, codes)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         from sfumato.local.protocols.bulk import random_rows
 
         return random_rows(codes, len(self.domain), *self.bits, source)
@@ -97,6 +105,7 @@ class SymmetricUnary(UnaryEncoding):
     """
 
     name: ClassVar[str] = "sue"
+    words: ClassVar[str] = "symmetric unary encoding"
 
     @classmethod
     def from_p(cls, domain: Sequence[Value], p: float) -> SymmetricUnary:
@@ -129,6 +138,7 @@ class OptimizedUnary(UnaryEncoding):
     """
 
     name: ClassVar[str] = "oue"
+    words: ClassVar[str] = "optimised unary encoding"
 
     @cached_property
     def bits(self) -> tuple[int, int]:

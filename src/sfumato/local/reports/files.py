@@ -13,13 +13,13 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from sfumato.core.files import Staging
-from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.errors import InputError, ParameterError
 from sfumato.local.base import LocalProtocol
+from sfumato.local.protocol_choice import protocol_class
 from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC, read_blocks, read_lines, report_lines, write_block
 from sfumato.local.reports.report import Report, Reports
 
@@ -29,29 +29,6 @@ if TYPE_CHECKING:
 FORMAT = "sfumato-local-reports"
 FORMS = ("lines", "packed")
 VERSION = 1
-HOMES = {
-    "grr": ("sfumato.local.protocols.randomized_response", "GeneralizedResponse"),
-    "hr": ("sfumato.local.protocols.hadamard", "HadamardResponse"),
-    "olh": ("sfumato.local.protocols.hashing", "LocalHashing"),
-    "oue": ("sfumato.local.protocols.unary", "OptimizedUnary"),
-    "rappor": ("sfumato.local.protocols.rappor", "Rappor"),
-    "rr": ("sfumato.local.protocols.randomized_response", "WarnerResponse"),
-    "ss": ("sfumato.local.protocols.subset", "SubsetSelection"),
-    "sue": ("sfumato.local.protocols.unary", "SymmetricUnary"),
-}
-
-
-def protocol_class(name: str) -> type[LocalProtocol]:
-    """Return the protocol that answers to a short name.
-
-    >>> protocol_class("oue").__name__
-    'OptimizedUnary'
-    """
-    if name not in HOMES:
-        raise InputError(f"there is no protocol '{name}'{suggestion(name, HOMES)}")
-    module, kind = HOMES[name]
-    found: type[LocalProtocol] = getattr(import_module(module), kind)
-    return found
 
 
 def to_header(protocol: LocalProtocol) -> dict[str, Any]:
@@ -85,7 +62,10 @@ def from_header(header: object, *, where: str) -> LocalProtocol:
     name, parameters, domain = (header.get(key) for key in ("protocol", "parameters", "domain"))
     if not isinstance(name, str) or not isinstance(parameters, Mapping) or not isinstance(domain, list):
         raise InputError(f"{where}: the header needs a protocol, parameters and a domain")
-    kind = protocol_class(name)
+    try:
+        kind = protocol_class(name)
+    except ParameterError as error:
+        raise InputError(f"{where}: {error}") from error
     if set(parameters) - {entry.name for entry in fields(kind)} or "domain" in parameters:
         raise InputError(f"{where}: the header's parameters are not those of {name}")
     try:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from sfumato.core.parameters import Real, Whole
 from sfumato.errors import ParameterError
@@ -22,7 +23,9 @@ from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_a
 from sfumato.local.reports.report import Report
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from collections.abc import Iterable, Sequence
+
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.local.collector.estimate import Estimate
     from sfumato.local.collector.tally import Tally
     from sfumato.random import Source
@@ -52,6 +55,8 @@ class Rappor(LocalProtocol):
     q: float = 0.75
 
     name: ClassVar[str] = "rappor"
+    words: ClassVar[str] = "RAPPOR"
+    pure: ClassVar[bool] = False  # a regression gives the counts
     seed_bytes: ClassVar[int] = COHORT_BYTES
     RULES: ClassVar = {
         **LocalProtocol.RULES,
@@ -72,6 +77,10 @@ class Rappor(LocalProtocol):
             raise ParameterError(
                 f"RAPPOR keeps {self.cohorts} cohorts of {self.bits} bits; their product may be {MOST_COUNTERS}"
             )
+
+    @classmethod
+    def sample(cls, domain: Sequence[Value], epsilon: float) -> Self:
+        return cls(domain, epsilon, bits=6, hashes=1, cohorts=2)
 
     # What is agreed.
 
@@ -157,7 +166,24 @@ class Rappor(LocalProtocol):
         payload = kept[:COHORT_BYTES] + packed(ones, self.bits)
         return Report(self.name, self.design_hash, self.domain_hash, payload)
 
-    def _payload(self, code: int) -> bytes:
+    @property
+    def question(self) -> str:
+        """The answers do not depend on the collector's candidates, which come and go."""
+        return self.design_hash
+
+    def answer_key(self, value: Value) -> str:
+        """Any value has an answer; it need not be a candidate."""
+        return json.dumps(value)
+
+    def draw_answer(self, value: Value, earlier: Iterable[bytes]) -> bytes:
+        """A permanent answer; a device stays in the cohort of its other answers."""
+        cohort = next((int.from_bytes(kept[:COHORT_BYTES], "little") for kept in earlier), None)
+        return self.permanent_of(value, cohort)
+
+    def report_answer(self, kept: bytes) -> Report:
+        return self.instantaneous(kept)
+
+    def draw(self, code: int) -> bytes:
         return self.instantaneous(self.permanent(code)).payload
 
     def probability(self, payload: bytes, code: int) -> Fraction:
@@ -172,7 +198,7 @@ class Rappor(LocalProtocol):
 
     # At the collector, or for many users at once.
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         """One fresh report for each code: a cohort at random, then both randomisations."""
         import numpy as np
 
@@ -239,6 +265,29 @@ class Rappor(LocalProtocol):
             counts[cohort, 1:] = bit_counts(own, self.bits)
         return counts.ravel()
 
+    def support_counts(self, counts: Integers, users: int) -> tuple[Integers, Integers]:
+        """How many reports of each cohort set each bit, and out of how many."""
+        import numpy as np
+
+        del users
+        cohorts = counts.reshape(self.cohorts, 1 + self.bits)
+        return cohorts[:, 1:].ravel(), np.repeat(cohorts[:, 0], self.bits)
+
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """The log-likelihood of each candidate's Bloom filter, apart from what all candidates share."""
+        import numpy as np
+
+        own, other = (float(probability) for probability in self.support)
+        found = np.zeros((len(payload), len(codes)))
+        cohorts = cohorts_of(payload)
+        for cohort in np.unique(cohorts).tolist():
+            rows = np.flatnonzero(cohorts == cohort)
+            filters = _unpacked(self.bloom_rows(codes, np.full(len(codes), cohort)))
+            hits = _unpacked(payload[rows, COHORT_BYTES:]) @ filters.T
+            misses = filters.sum(axis=1) - hits
+            found[rows] = hits * math.log(own / other) + misses * math.log((1 - own) / (1 - other))
+        return found
+
     def estimate(self, tally: Tally, *, consistent: bool | str = True) -> Estimate:
         """The candidates' counts by non-negative sparse regression, or by plain least squares if raw."""
         from sfumato.local.protocols.rappor.decode import decode
@@ -256,3 +305,10 @@ def cohorts_of(payload: Payload) -> Codes:
     import numpy as np
 
     return np.ascontiguousarray(payload[:, :COHORT_BYTES]).view("<u2").ravel().astype(np.int64)
+
+
+def _unpacked(payload: Payload) -> Reals:
+    """The bits of each row as numbers."""
+    import numpy as np
+
+    return np.unpackbits(np.ascontiguousarray(payload), axis=1, bitorder="little").astype(np.float64)
