@@ -14,7 +14,6 @@ import pytest
 
 import sfumato as sf
 from sfumato.audit.local.header import RATIOS, header_finding
-from sfumato.audit.local.likelihood import scores
 from sfumato.core.arrays import Codes, Payload
 from sfumato.errors import InputError
 from sfumato.local import (
@@ -29,8 +28,8 @@ from sfumato.local import (
     WarnerResponse,
     write_reports,
 )
-from sfumato.local.protocols.responses import as_bytes, respond_many
-from sfumato.local.reports.header import to_header
+from sfumato.local.protocols.bulk import as_bytes, respond_many
+from sfumato.local.reports.files import to_header
 from sfumato.random import SeededSource, Source
 
 VALUES = tuple("abcdef")
@@ -51,8 +50,8 @@ NAMES = [protocol.name for protocol in PROTOCOLS]
 class Doubled(GeneralizedResponse):
     """Says ε and draws with 2ε."""
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
-        chances = GeneralizedResponse(self.domain, 2 * self.epsilon)._chances
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
+        chances = GeneralizedResponse(self.domain, 2 * self.epsilon)._thresholds
         return as_bytes(respond_many(codes, *chances, source), self.report_bytes)
 
 
@@ -62,7 +61,7 @@ class Honest(GeneralizedResponse):
 
     name: ClassVar[str] = "grr"
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         return bytes([code])
 
 
@@ -83,7 +82,7 @@ def test_every_protocol_stands_and_the_attack_comes_near(protocol: LocalProtocol
     stated, belonging, _, bulk, device, guess = found
     assert stated.bound == protocol.spent
     assert belonging.bound == 0
-    once = protocol.spent_once if isinstance(protocol, Rappor) else protocol.spent
+    once = protocol.spent_once
     for finding in (bulk, device):
         assert finding.bound is not None
         assert (0.2 if isinstance(protocol, Rappor) else 0.6) * once < finding.bound <= once
@@ -93,10 +92,10 @@ def test_every_protocol_stands_and_the_attack_comes_near(protocol: LocalProtocol
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=NAMES)
-def test_scores_rise_with_the_probability_of_the_report(protocol: LocalProtocol) -> None:
+def test_likelihoods_rise_with_the_probability_of_the_report(protocol: LocalProtocol) -> None:
     codes = np.arange(len(protocol.domain))
     payload = np.concatenate([batch.payload for batch in protocol.report_many(codes.repeat(20), SeededSource(2))])
-    for row, score in zip(payload, scores(protocol, payload, codes), strict=True):
+    for row, score in zip(payload, protocol.likelihood(payload, codes), strict=True):
         exact = [protocol.probability(row.tobytes(), code) for code in codes.tolist()]
         for first in codes:
             for second in codes:
@@ -105,7 +104,7 @@ def test_scores_rise_with_the_probability_of_the_report(protocol: LocalProtocol)
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=NAMES)
 def test_the_ratio_is_worked_out_twice(protocol: LocalProtocol) -> None:
-    assert RATIOS[protocol.name](protocol.chances, len(protocol.domain)) == protocol.ratio
+    assert RATIOS[protocol.name](protocol.thresholds, len(protocol.domain)) == protocol.ratio
 
 
 def test_generalised_response_reaches_the_bound_on_guessing() -> None:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pytest
 
-from sfumato import local
+from sfumato import local, plugins
 from sfumato.checks import Check, ConformanceError, protocol_checks
 from sfumato.checks.protocol_laws import CRITICAL, follows_law
+from sfumato.core.arrays import Codes, Payload, Reals
 from sfumato.errors import SfumatoError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.protocols.rappor import Rappor
-from sfumato.local.reports.header import HOMES
+from sfumato.random import SeededSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,13 +40,14 @@ PROTOCOLS: list[LocalProtocol] = [
     local.HadamardResponse(tuple(range(7)), 0.2),
     Rappor(FOUR, 2.0, bits=6, hashes=1, cohorts=2),
 ]
+SAMPLES = [kind.sample(FOUR, 1.3) for kind in plugins.every("protocols", LocalProtocol).values()]
 
 
 @pytest.mark.parametrize(
     "check",
     [
         pytest.param(c, id=f"{p.name}-{len(p.domain)}-{p.epsilon}: {c.name}")
-        for p in PROTOCOLS
+        for p in [*PROTOCOLS, *SAMPLES]
         for c in protocol_checks(p)
     ],
 )
@@ -77,14 +78,16 @@ def test_every_protocol_is_tallied_alike_on_spark(spark: SparkSession, tmp_path:
 
 
 def test_every_public_protocol_is_checked() -> None:
-    public = {getattr(import_module(module), kind) for module, kind in HOMES.values()}
-    checked = {type(protocol) for protocol in PROTOCOLS}
+    public = set(plugins.every("protocols", LocalProtocol).values())
+    checked = {type(protocol) for protocol in [*PROTOCOLS, *SAMPLES]}
     named = {
         value
         for value in (getattr(local, name) for name in dir(local))
         if inspect.isclass(value) and issubclass(value, LocalProtocol) and not inspect.isabstract(value)
     }
     assert public | named == checked
+    assert {kind.name for kind in public} == set(plugins.names("protocols"))
+    assert plugins.failures("protocols", LocalProtocol) == []
 
 
 def failing(protocol: LocalProtocol) -> set[str]:
@@ -107,8 +110,8 @@ class TellsMore(local.OptimizedUnary):
 
 @dataclass(frozen=True)
 class SkewedDevice(local.GeneralizedResponse):
-    def _payload(self, code: int) -> bytes:
-        return super()._payload(code if np.random.default_rng().random() < 0.9 else 0)
+    def draw(self, code: int) -> bytes:
+        return super().draw(code if np.random.default_rng().random() < 0.9 else 0)
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,35 @@ class WrongSupport(local.SubsetSelection):
     def support(self) -> tuple[Fraction, Fraction]:
         own, other = super().support
         return own, other * Fraction(101, 100)
+
+
+@dataclass(frozen=True)
+class WrongOrder(local.GeneralizedResponse):
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        return -super().likelihood(payload, codes)
+
+
+@dataclass(frozen=True)
+class WithoutWords(local.GeneralizedResponse):
+    words: ClassVar[str] = ""
+
+
+def test_the_suite_catches_an_attack_that_looks_the_wrong_way() -> None:
+    assert "likelihoods order the values" in failing(WrongOrder(FOUR, 1.0))
+
+
+def test_the_suite_catches_a_class_that_does_not_say_what_it_is() -> None:
+    assert "the class says what it is" in failing(WithoutWords(FOUR, 1.0))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS[1:], ids=lambda protocol: f"{protocol.name}-{protocol.epsilon}")
+def test_the_plain_likelihood_orders_values_like_ours(protocol: LocalProtocol) -> None:
+    """What a protocol without a likelihood of its own inherits is right for every pure protocol."""
+    if not protocol.pure:
+        return
+    codes = np.arange(len(protocol.domain))
+    payload = next(protocol.report_many(codes, SeededSource(3))).payload
+    assert np.array_equal(LocalProtocol.likelihood(protocol, payload, codes), protocol.likelihood(payload, codes))
 
 
 def test_the_suite_catches_a_threshold_that_is_one_too_generous() -> None:
@@ -132,7 +164,7 @@ def test_the_suite_catches_a_wrong_chance_of_support() -> None:
 
 
 def shape(protocol: LocalProtocol) -> list[int]:
-    return [protocol.chances.get(name, 0) for name in ("groups", "size")]
+    return [protocol.thresholds.get(name, 0) for name in ("groups", "size")]
 
 
 def louder(protocol: LocalProtocol) -> LocalProtocol:

@@ -10,14 +10,15 @@ import pytest
 
 from sfumato.checks.base import Check, parameter_checks
 from sfumato.errors import InputError, ParameterError
+from sfumato.local import choose_mean
 from sfumato.local.means import base as mean_base
 from sfumato.local.means import protocols as means
 from sfumato.local.means.base import MeanProtocol
-from sfumato.local.means.protocols import PROTOCOLS, Duchi, Hybrid, LaplaceMean, Piecewise, choose_mean
+from sfumato.local.means.protocols import Duchi, Hybrid, LaplaceMean, Piecewise
 from sfumato.local.probabilities import SCALE, exp_below
 from sfumato.random import SeededSource
 
-KINDS = list(PROTOCOLS.values())
+KINDS: list[type[MeanProtocol]] = [LaplaceMean, Duchi, Piecewise, Hybrid]
 EPSILONS = [0.1, 0.5, 1.0, 2.251, 6.0]
 Law = dict[int, Fraction]
 

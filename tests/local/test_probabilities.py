@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import OptimizedUnary, SymmetricUnary
-from sfumato.local.probabilities import SCALE, chance_above, chance_below, exp_below, log_above
+from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.008, 0.1, 1.0, 2.251, 13.814, 40.0])
@@ -28,8 +28,8 @@ def test_the_logarithm_is_not_below_the_true_one_and_the_next_float_down_is(rati
 
 def test_chances_round_to_the_side_they_say() -> None:
     third = Fraction(1, 3)
-    assert Fraction(chance_below(third), SCALE) < third < Fraction(chance_above(third), SCALE)
-    assert chance_below(Fraction(1, 2)) == chance_above(Fraction(1, 2)) == 2**63
+    assert Fraction(threshold_below(third), SCALE) < third < Fraction(threshold_above(third), SCALE)
+    assert threshold_below(Fraction(1, 2)) == threshold_above(Fraction(1, 2)) == 2**63
 
 
 @pytest.mark.parametrize("p, epsilon", [(0.501, 0.008), (0.755, 2.251), (0.999, 13.814)])

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.local.collector.consistency import METHODS, norm, norm_mul, norm_sub
+from sfumato.local.collector.estimate import METHODS, norm, norm_mul, norm_sub
 
 COUNTS = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40).map(np.array)
 

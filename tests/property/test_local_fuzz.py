@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import InputError
 from sfumato.local import GeneralizedResponse, HadamardResponse, LocalHashing, OptimizedUnary, Rappor, SubsetSelection
-from sfumato.local.reports.header import from_header, to_header
-from sfumato.local.reports.wire import aggregate_stream, write_stream
+from sfumato.local.reports.files import aggregate_stream, from_header, to_header, write_stream
 from sfumato.random import SeededSource
 
 DOMAIN = tuple(range(11))

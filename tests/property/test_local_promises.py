@@ -25,7 +25,7 @@ def test_chances_are_proper(epsilon: float, size: int) -> None:
         own, other = protocol.support
         assert 0 < other < own < 1
         assert variance > 0
-        assert all(0 < chance < SCALE for chance in protocol.chances.values())
+        assert all(0 < chance < SCALE for chance in protocol.thresholds.values())
 
 
 @given(st.floats(0.01, 8), st.integers(3, 400))

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InputError, ParameterError
-from sfumato.local.surveys.crossing import Axis, Crossing, View
 from sfumato.local.surveys.structure import EVIDENCE, Observed, fit, likeliest_middle, shrink
-from sfumato.local.surveys.survey import Survey
+from sfumato.local.surveys.survey import Axis, Crossing, Survey, View
 from sfumato.random import SeededSource
 
 CROSSING = Crossing(

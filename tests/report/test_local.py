@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from sfumato.local import GeneralizedResponse
-from sfumato.local.reports.header import HOMES
+from sfumato import plugins
+from sfumato.local import GeneralizedResponse, LocalProtocol
 from sfumato.random import SeededSource
 from sfumato.report import collect, local_chapter, local_report
-from sfumato.report.chapters.local import WORDS
 
 
 def page(values: tuple[str, ...], users: int = 400) -> str:
@@ -28,8 +28,14 @@ def test_the_page_says_what_was_counted_and_what_was_not() -> None:
     assert text.count("<svg") == 1
 
 
-def test_every_protocol_has_its_words() -> None:
-    assert set(WORDS) == set(HOMES)
+@pytest.mark.parametrize("name", plugins.names("protocols"))
+def test_every_protocol_has_its_words(name: str) -> None:
+    kind = plugins.find("protocols", name, LocalProtocol)
+    protocol = kind.sample(("north", "south", "east", "west"), 2.0)
+    codes = np.arange(50) % len(protocol.domain)
+    text = local_report(protocol.estimate(protocol.aggregate(protocol.report_many(codes, SeededSource(1)))))
+    assert kind.words
+    assert f"50 reports by {kind.words} say" in text
 
 
 def test_a_value_cannot_become_markup() -> None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from sfumato.random import SeededSource
 BINS = 20
 CRITICAL = 75.0  # chi-square with 19 degrees of freedom exceeds this once in 10^8 runs
 MOST_BYTES = 2
+SOME_PAYLOADS = 200
+NEARLY = 1e-9
 
 
 def outputs(protocol: LocalProtocol, seed: bytes) -> list[bytes]:
@@ -87,12 +89,29 @@ def supports_as_stated(protocol: LocalProtocol) -> None:
     for code in _codes(protocol):
         totals = [Fraction(0)] * size
         for payload, values in zip(listed, supported, strict=True):
-            chance = protocol.probability(payload, code)
+            probability = protocol.probability(payload, code)
             for value in values:
-                totals[value] += chance
+                totals[value] += probability
         own, other = protocol.support
         stated = [own if value == code else other for value in range(size)]
         expect(totals == stated, f"reports of {protocol.name} support values with other chances than it states")
+
+
+def orders_values(protocol: LocalProtocol) -> None:
+    """A report's likelihood is the higher, the more probable the report is under a value, and equal where that is.
+
+    >>> from sfumato.local import WarnerResponse
+    >>> orders_values(WarnerResponse(["no", "yes"], 1))
+    """
+    codes = np.array(_codes(protocol))
+    rows = [payload for seed in seeds(protocol) for payload in outputs(protocol, seed)[:SOME_PAYLOADS]]
+    content = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
+    for payload, found in zip(rows, protocol.likelihood(content, codes), strict=True):
+        exact = [protocol.probability(payload, code) for code in codes.tolist()]
+        order = sorted(range(len(exact)), key=exact.__getitem__)
+        for low, high in pairwise(order):
+            rises = found[high] > found[low] + NEARLY
+            expect(rises == (exact[high] > exact[low]), f"a likelihood of {protocol.name} does not follow probability")
 
 
 def follows_law(protocol: LocalProtocol, code: int, payloads: Iterable[bytes]) -> float:
@@ -132,7 +151,7 @@ def _spread(protocol: LocalProtocol, code: int, seed: bytes) -> dict[bytes, tupl
     """Where each payload lies on the unit interval, the likeliest first."""
     law = [(protocol.probability(payload, code), payload) for payload in outputs(protocol, seed)]
     start, places = Fraction(0), {}
-    for chance, payload in sorted(law, key=lambda entry: -entry[0]):
-        places[payload] = float(start), float(chance)
-        start += chance
+    for probability, payload in sorted(law, key=lambda entry: -entry[0]):
+        places[payload] = float(start), float(probability)
+        start += probability
     return places

@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.checks.base import Check, expect, parameter_checks
-from sfumato.checks.protocol_laws import CRITICAL, follows_law, keeps_epsilon, supports_as_stated
+from sfumato.checks.protocol_laws import CRITICAL, follows_law, keeps_epsilon, orders_values, supports_as_stated
 from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.collector.tally import Tally
-from sfumato.local.reports.header import from_header, to_header
+from sfumato.local.reports.files import aggregate_stream, from_header, to_header, write_stream
 from sfumato.local.reports.report import MALFORMED, OTHER_DOMAIN, OTHER_PROTOCOL, TRUNCATED, Report, Reports
-from sfumato.local.reports.wire import aggregate_stream, write_stream
 from sfumato.random import SeededSource
 
 ON_DEVICE = 3000
@@ -155,9 +154,20 @@ def _says_what_it_promises(protocol: LocalProtocol) -> None:
     expect(inside.all(), "a count lies outside its own interval")
 
 
+def _says_what_it_is(protocol: LocalProtocol) -> None:
+    kind = type(protocol)
+    named = kind.name.isascii() and kind.name == kind.name.strip().lower() != "auto" and '"' not in kind.name
+    expect(kind.name and named, f"{kind.__name__} has the name {kind.name!r}; give it a plain one in small letters")
+    expect(kind.words, f"{kind.__name__} has no plain name for reports; declare its `words`")
+    sample = kind.sample(protocol.domain, protocol.epsilon)
+    expect(isinstance(sample, kind), f"the sample of {kind.__name__} is none of it")
+
+
 CHECKS: dict[str, Callable[[LocalProtocol], None]] = {
     "ε holds exactly": keeps_epsilon,
     "reports support values as stated": supports_as_stated,
+    "likelihoods order the values": orders_values,
+    "the class says what it is": _says_what_it_is,
     "reports of a device follow their law": _device_follows_law,
     "reports in bulk follow their law": _bulk_follows_law,
     "packed and single reports count alike": _one_by_one_equals_bulk,

@@ -58,7 +58,7 @@ def perturb(
         card: Where the card goes; REPORTS.card.json unless named.
         json: Print the card.
     """
-    from sfumato.local.reports.wire import open_reports, write_stream
+    from sfumato.local.reports.files import open_reports, write_stream
     from sfumato.table import read
 
     if engine.spark:
@@ -150,12 +150,12 @@ def mean(
         json: Print the card, which has the mean among its measures.
     """
     from sfumato.local.card import mean_card
-    from sfumato.local.means.protocols import PROTOCOLS, choose_mean
+    from sfumato.local.protocol_choice import mean_protocol_for
 
     with Staging() as staging, steps(2) as step:
         place = None if card is None else staging.place(card)
         low, high = bounds
-        chosen = choose_mean(low, high, epsilon) if protocol == "auto" else PROTOCOLS[protocol](low, high, epsilon)
+        chosen = mean_protocol_for(protocol, low, high, epsilon)
         step("reading")
         tally = _means_on_spark(table, column, chosen, engine.master) if engine.spark else _means(table, column, chosen)
         step("estimating")
@@ -197,11 +197,9 @@ def _domain(path: Path) -> tuple[str, ...]:
 
 
 def _protocol(name: str, domain: tuple[str, ...], epsilon: float, users: int) -> LocalProtocol:
-    from sfumato.local import choose, protocol_class
+    from sfumato.local.protocol_choice import protocol_for
 
-    if name == "auto":
-        return choose(domain, epsilon, users)
-    return protocol_class("ss" if name == "subset" else name)(domain, epsilon)
+    return protocol_for(name, domain, epsilon, users)
 
 
 def _codes(protocol: LocalProtocol, values: pl.Series) -> Codes:
@@ -251,7 +249,7 @@ def _means(table: Path, column: str, protocol: MeanProtocol) -> MeanTally:
 
 def _tally(paths: tuple[Path, ...], step: Steps) -> Tally | None:
     """The tally of all report files together."""
-    from sfumato.local.reports.wire import aggregate_file, aggregate_stream
+    from sfumato.local.reports.files import aggregate_file, aggregate_stream
 
     total: Tally | None = None
     for place, path in enumerate(paths):

@@ -3,6 +3,10 @@
 All protocols here are *pure* in the sense of Wang, Blocki, Li & Jha (2017), "Locally Differentially Private Protocols
 for Frequency Estimation": a report supports the own value with one probability and every other value with another,
 so one estimator and one variance serve them all. Nothing in this module loads numpy before a collector needs it.
+
+A protocol is found by the name of its entry point in the group `sfumato.protocols`, ours like anybody's. Its class
+declares its `name`, `aliases` and `words`, the `auto_sizes` for which `choose` may take it, how well a report fits a
+value (`likelihood`), and the small `sample` that the conformance suite looks at.
 """
 
 from __future__ import annotations
@@ -14,24 +18,25 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.core.parameters import Real, Validated
 from sfumato.errors import InputError
-from sfumato.local.domain import DomainRule, Sentence, Value, as_domain, fingerprint, hint
+from sfumato.local.domain import LARGEST_DOMAIN, DomainRule, Sentence, Value, as_domain, fingerprint, hint
 from sfumato.local.probabilities import log_above
 from sfumato.local.reports.report import Report, Reports
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.local.collector.estimate import Estimate
     from sfumato.local.collector.tally import Tally
     from sfumato.random import Source
     from sfumato.release import Card
 
-EPSILON = Real(1e-6, 40)  # where thresholds out of 2^64 still resolve the chances
+EPSILON = Real(1e-6, 40)  # where thresholds out of 2^64 still resolve the probabilities
+ANY_SIZE = range(2, LARGEST_DOMAIN + 1)
 CHUNK_BYTES = 2**20
 CHUNK_REPORTS = 2**16
 
@@ -51,7 +56,11 @@ class LocalProtocol(Validated, ABC):
     epsilon: float
     reason: str = field(default="", compare=False, repr=False, kw_only=True)
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # what a person types, and what stands in a report
+    words: ClassVar[str] = ""  # its plain name, for a reader
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names that a person may type
+    auto_sizes: ClassVar[range] = range(0)  # sizes of domains for which `choose` considers it
+    pure: ClassVar[bool] = True  # whether `variance` is that of each count
     seed_bytes: ClassVar[int] = 0  # how much of a payload is drawn without a look at the value
     RULES: ClassVar = {"domain": DomainRule(), "epsilon": EPSILON, "reason": Sentence()}
 
@@ -59,11 +68,23 @@ class LocalProtocol(Validated, ABC):
         object.__setattr__(self, "domain", as_domain(self.domain))
         super().__post_init__()
 
+    # What the class says about itself.
+
+    @classmethod
+    def sample(cls, domain: Sequence[Value], epsilon: float) -> Self:
+        """A protocol with small parameters for tests: its reports have at most 16 random bits over a few values.
+
+        >>> from sfumato.local import WarnerResponse
+        >>> WarnerResponse.sample(("a", "b", "c"), 1).domain
+        ('a', 'b')
+        """
+        return cls(domain, epsilon)
+
     # What is agreed.
 
     @property
     @abstractmethod
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         """The thresholds out of 2^64 and the whole numbers that fix the law of a report."""
 
     @property
@@ -88,8 +109,13 @@ class LocalProtocol(Validated, ABC):
 
     @property
     def spent(self) -> float:
-        """The ε that the chances really give, rounded up; never above the one asked for."""
+        """The ε that the probabilities really give, rounded up; never above the one asked for."""
         return log_above(self.ratio)
+
+    @property
+    def spent_once(self) -> float:
+        """The ε of a single report, rounded up; less than `spent` where that is the promise for many reports."""
+        return self.spent
 
     @cached_property
     def domain_hash(self) -> str:
@@ -98,8 +124,8 @@ class LocalProtocol(Validated, ABC):
 
     @cached_property
     def design_hash(self) -> str:
-        """The fingerprint of the protocol and its chances, without the domain."""
-        return fingerprint({"protocol": self.name, "chances": self.chances})
+        """The fingerprint of the protocol and its probabilities, without the domain."""
+        return fingerprint({"protocol": self.name, "chances": self.thresholds})
 
     def parameters(self) -> dict[str, Any]:
         """The parameters besides the domain, as they stand in a file's header."""
@@ -137,7 +163,7 @@ class LocalProtocol(Validated, ABC):
             place = -1
         if not 0 <= place < len(self.domain):  # any other would leave the device in the clear
             raise InputError(f"place {code!r} is not in the domain; places are 0 to {len(self.domain) - 1}")
-        return Report(self.name, self.design_hash, self.domain_hash, self._payload(place))
+        return Report(self.name, self.design_hash, self.domain_hash, self.draw(place))
 
     @cached_property
     def _codes(self) -> dict[Value, int]:
@@ -150,8 +176,28 @@ class LocalProtocol(Validated, ABC):
         return self._codes.get(value, -1)  # type: ignore[call-overload, no-any-return]
 
     @abstractmethod
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         """The payload of one fresh report, in pure Python."""
+
+    # What a device with a memory keeps (see `Memory`).
+
+    @property
+    def question(self) -> str:
+        """What answers are kept under: reports of two questions tell nothing about each other."""
+        return f"{self.design_hash}-{self.domain_hash}"
+
+    def answer_key(self, value: Value) -> str:
+        """What the answer for a value is kept under; a value outside the domain is refused."""
+        return str(self.encode(value))
+
+    def draw_answer(self, value: Value, earlier: Iterable[bytes]) -> bytes:
+        """What a device keeps for a new value, given what it keeps for its earlier ones."""
+        del earlier
+        return self.draw(self.encode(value))
+
+    def report_answer(self, kept: bytes) -> Report:
+        """The report that a device sends from what it keeps."""
+        return Report(self.name, self.design_hash, self.domain_hash, kept)
 
     @abstractmethod
     def probability(self, payload: bytes, code: int) -> Fraction:
@@ -186,7 +232,7 @@ class LocalProtocol(Validated, ABC):
         origin = SecureSource() if source is None else source
         step = max(1, min(CHUNK_REPORTS, CHUNK_BYTES // self.report_bytes))
         chunks = (places[start : start + step].astype(np.int64) for start in range(0, places.size, step))
-        return (self.packed(self._payloads(chunk, origin)) for chunk in chunks)
+        return (self.packed(self.draw_many(chunk, origin)) for chunk in chunks)
 
     def packed(self, payload: Payload) -> Reports:
         """Rows of payload under this protocol's fingerprints."""
@@ -217,8 +263,34 @@ class LocalProtocol(Validated, ABC):
         del users
         return counts
 
+    def support_counts(self, counts: Integers, users: int) -> tuple[Integers, Integers]:
+        """How many reports support each value (or set each bit), and out of how many, from the counters of a tally.
+
+        Each count is a sum of coins with the probabilities of `support`, one coin a report.
+        """
+        import numpy as np
+
+        hits = self.supporting(counts, users)
+        return hits, np.full(len(hits), users)
+
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """For every report (row) and every value (column) a number that rises with the report's probability.
+
+        This is 1 where a report supports a value and 0 elsewhere, which orders the values of a pure protocol.
+
+        >>> import numpy as np
+        >>> from sfumato.local import OptimizedUnary
+        >>> protocol = OptimizedUnary(["a", "b", "c"], 1)
+        >>> protocol.likelihood(np.array([[0b011], [0b000]], dtype=np.uint8), np.array([0, 2])).tolist()
+        [[1.0, 0.0], [0.0, 0.0]]
+        """
+        import numpy as np
+
+        rows = (self.supporting(self.count(payload[row : row + 1]), 1)[codes] for row in range(len(payload)))
+        return np.array(list(rows), dtype=np.float64).reshape(len(payload), len(codes))
+
     @abstractmethod
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
         """One fresh payload for each code, a row each."""
 
     @abstractmethod

@@ -128,7 +128,7 @@ def mean_card(
             },
             settings={
                 "bounds": [protocol.low, protocol.high],
-                "chances": {name: str(chance) for name, chance in protocol.chances.items()},
+                "chances": {name: str(number) for name, number in protocol.thresholds.items()},
             },
             order="kept",
         ),
@@ -145,7 +145,7 @@ def _card(
     settings: dict[str, Any],
     warnings: list[str],
 ) -> Card:
-    chances = {name: str(chance) for name, chance in protocol.chances.items()}
+    thresholds = {name: str(number) for name, number in protocol.thresholds.items()}
     asked = {name: value for name, value in protocol.parameters().items() if name != "epsilon"}
     return Card(
         version=__version__,
@@ -164,7 +164,7 @@ def _card(
             settings={
                 "domain": len(protocol.domain),
                 "domain_hash": protocol.domain_hash,
-                "chances": chances,
+                "chances": thresholds,
                 **settings,
             },
             order="kept",

@@ -1,4 +1,4 @@
-"""Chances as exact integers out of 2^64, rounded to the side of privacy, and the ε that they give.
+"""Probabilities as exact integers out of 2^64, rounded to the side of privacy, and the ε that they give.
 
 A draw is a 64-bit word compared with a threshold, as Balcer & Vadhan (2019), "Differential Privacy on Finite
 Computers", ask: what is promised is computed from the numbers that are used, not from those that were meant.
@@ -41,19 +41,19 @@ def log_above(ratio: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def chance_below(probability: Fraction) -> int:
+def threshold_below(probability: Fraction) -> int:
     """Return the largest threshold out of 2^64 that is not above a probability.
 
-    >>> chance_below(Fraction(1, 2)) == 2**63
+    >>> threshold_below(Fraction(1, 2)) == 2**63
     True
     """
     return SCALE * probability.numerator // probability.denominator
 
 
-def chance_above(probability: Fraction) -> int:
+def threshold_above(probability: Fraction) -> int:
     """Return the smallest threshold out of 2^64 that is not below a probability.
 
-    >>> chance_above(Fraction(1, 3)) - chance_below(Fraction(1, 3))
+    >>> threshold_above(Fraction(1, 3)) - threshold_below(Fraction(1, 3))
     1
     """
     return -(-SCALE * probability.numerator // probability.denominator)

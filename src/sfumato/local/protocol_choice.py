@@ -1,6 +1,7 @@
-"""Which protocol: the one whose counts have the lowest variance, predicted from its exact chances.
+"""Which protocol: the one that a person names, or the one whose counts or mean have the lowest variance.
 
-The variances are compared as in Wang, Blocki, Li & Jha (2017), with the part that grows with a value's own count.
+Variances are predicted from exact probabilities and compared as in Wang, Blocki, Li & Jha (2017), with the part that
+grows with a value's own count. Protocols are found by their entry points; a device needs no numpy for it.
 """
 
 from __future__ import annotations
@@ -9,25 +10,52 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sfumato import plugins
 from sfumato.core.parameters import Whole
 from sfumato.errors import ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
-from sfumato.local.protocols.hadamard import HadamardResponse
-from sfumato.local.protocols.hashing import LocalHashing
-from sfumato.local.protocols.randomized_response import GeneralizedResponse, WarnerResponse
-from sfumato.local.protocols.subset import SubsetSelection
-from sfumato.local.protocols.unary import OptimizedUnary, SymmetricUnary
+from sfumato.local.means.base import MeanProtocol
+from sfumato.local.protocols.randomized_response import GeneralizedResponse
 
 NEARLY = 1.05
-MANY: tuple[type[LocalProtocol], ...] = (
-    GeneralizedResponse,
-    SymmetricUnary,
-    OptimizedUnary,
-    LocalHashing,
-    SubsetSelection,
-    HadamardResponse,
-)
+AUTO = "auto"
+
+
+def protocol_class(name: str) -> type[LocalProtocol]:
+    """Return the protocol that answers to a name or an alias.
+
+    >>> protocol_class("oue").__name__, protocol_class("subset").__name__
+    ('OptimizedUnary', 'SubsetSelection')
+    """
+    return plugins.find("protocols", name, LocalProtocol)
+
+
+def mean_class(name: str) -> type[MeanProtocol]:
+    """Return the protocol for means that answers to a name or an alias.
+
+    >>> mean_class("duchi").__name__
+    'Duchi'
+    """
+    return plugins.find("means", name, MeanProtocol)
+
+
+def protocol_for(name: str, domain: Sequence[Value], epsilon: float, users: int) -> LocalProtocol:
+    """Return the named protocol over a domain; `auto` takes the best one for so many users.
+
+    >>> protocol_for("auto", ["no", "yes"], 1, 1000).name, protocol_for("grr", ["no", "yes"], 1, 1000).name
+    ('rr', 'grr')
+    """
+    return choose(domain, epsilon, users) if name == AUTO else protocol_class(name)(domain, epsilon)
+
+
+def mean_protocol_for(name: str, low: float, high: float, epsilon: float) -> MeanProtocol:
+    """Return the named protocol for means between two bounds; `auto` takes the best one.
+
+    >>> mean_protocol_for("auto", 0, 1, 2).name, mean_protocol_for("duchi", 0, 1, 2).name
+    ('hybrid', 'duchi')
+    """
+    return choose_mean(low, high, epsilon) if name == AUTO else mean_class(name)(low, high, epsilon)
 
 
 def choose(domain: Sequence[Value], epsilon: float, users: int) -> LocalProtocol:
@@ -51,26 +79,36 @@ def choose(domain: Sequence[Value], epsilon: float, users: int) -> LocalProtocol
         f"{best.name}: predicted standard deviation of a count {math.sqrt(variance):.3g} among {users} users, "
         f"reports of {bytes_each}; next is {runner.name} with {math.sqrt(runner_variance):.3g}"
     )
-    return replace(best, reason=reason + _shorter(ranked))
+    return replace(best, reason=reason + _shorter_reports(ranked))
 
 
-def _shorter(ranked: Sequence[tuple[float, LocalProtocol]]) -> str:
+def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[float, LocalProtocol]]:
+    """Return all protocols that may be chosen with their predicted variance of a count, the lowest first.
+
+    >>> [protocol.name for _, protocol in rank(range(100), 1, 1000)][:2]
+    ['ss', 'oue']
+    """
+    values = GeneralizedResponse(domain, epsilon).domain  # checked, once for all
+    kinds = plugins.every("protocols", LocalProtocol).values()
+    candidates = [kind(values, epsilon) for kind in kinds if len(values) in kind.auto_sizes]
+    scored = [(protocol.variance(users, users / len(values)), protocol) for protocol in candidates]
+    return sorted(scored, key=lambda entry: (float(f"{entry[0]:.9g}"), entry[1].report_bytes))
+
+
+def choose_mean(low: float, high: float, epsilon: float) -> MeanProtocol:
+    """Return the protocol of lowest worst-case variance at this ε.
+
+    >>> choose_mean(0, 1, 1).name
+    'hybrid'
+    """
+    kinds = (kind for kind in plugins.every("means", MeanProtocol).values() if kind.automatic)
+    return min((kind(low, high, epsilon) for kind in kinds), key=lambda entry: entry.worst_variance)
+
+
+def _shorter_reports(ranked: Sequence[tuple[float, LocalProtocol]]) -> str:
     """Words for a protocol with counts nearly as good and reports ten times as short, if there is one."""
     least, best = ranked[0]
     for variance, protocol in ranked[1:]:
         if variance < NEARLY * least and 10 * protocol.report_bytes < best.report_bytes:
             return f"; {protocol.name} has {math.sqrt(variance):.3g} with {protocol.report_bytes} bytes"
     return ""
-
-
-def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[float, LocalProtocol]]:
-    """Return all protocols with their predicted variance of a count, the lowest first.
-
-    >>> [protocol.name for _, protocol in rank(range(100), 1, 1000)][:2]
-    ['ss', 'oue']
-    """
-    domain = GeneralizedResponse(domain, epsilon).domain  # checked, once for all
-    kinds: tuple[type[LocalProtocol], ...] = (WarnerResponse, *MANY[1:]) if len(domain) == 2 else MANY
-    candidates = [kind(domain, epsilon) for kind in kinds]
-    scored = [(protocol.variance(users, users / len(protocol.domain)), protocol) for protocol in candidates]
-    return sorted(scored, key=lambda entry: (float(f"{entry[0]:.9g}"), entry[1].report_bytes))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.local.protocols import hashing, packing
-from sfumato.local.protocols.hashes import supported
-from sfumato.local.protocols.packing import bit_counts, random_bits, random_rows, random_subsets
-from sfumato.local.protocols.responses import hadamard_transform, random_rows_of
-from sfumato.local.protocols.subset_kernel import fill_subsets
-from sfumato.local.protocols.unary_kernel import fill_bits, place_own
+from sfumato.local import LocalHashing, SubsetSelection
+from sfumato.local.protocols import bulk, hashing
+from sfumato.local.protocols.bits_kernel import fill_bits, fill_subsets, place_own
+from sfumato.local.protocols.bulk import bit_counts, hadamard_rows, hadamard_transform, random_bits, random_rows
 from sfumato.random import SeededSource
 
 
@@ -41,7 +39,7 @@ def test_bits_equal_their_slow_twin(threshold: int) -> None:
 
 def test_bits_do_not_depend_on_where_a_buffer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = random_bits(500, 2**62 + 12345, SeededSource(4))
-    monkeypatch.setattr(packing, "LARGEST_ROUND", 70)
+    monkeypatch.setattr(bulk, "LARGEST_ROUND", 70)
     assert random_bits(500, 2**62 + 12345, SeededSource(4)).tolist() == whole.tolist()
 
 
@@ -77,6 +75,8 @@ def test_rows_of_bits_have_their_own_bit_and_no_padding() -> None:
 
 def test_supported_values_equal_the_device_hash() -> None:
     groups, size = 5, 40
+    protocol = LocalHashing(range(size), 1.386)
+    assert protocol.groups == groups
     payload = np.concatenate(
         [
             (SeededSource(2).words(2 * 3000) >> np.uint32(2)).view(np.uint8).reshape(3000, 8),
@@ -89,8 +89,8 @@ def test_supported_values_equal_the_device_hash() -> None:
     for row in payload:
         slope, shift = hashing.SEED.unpack(row[:8].tobytes())
         for value in range(size):
-            slow[value] += hashing.hashed(value, slope, shift, groups) == row[8]
-    assert supported(payload, groups, size).tolist() == slow
+            slow[value] += hashing.cell_of(value, slope, shift, groups) == row[8]
+    assert protocol.count(payload).tolist() == slow
 
 
 def slow_subset(code: int, domain: int, size: int, held: int, words: list[int]) -> tuple[int, int]:
@@ -141,8 +141,9 @@ def test_a_subset_that_runs_out_of_words_is_drawn_again_from_its_first_word() ->
 
 
 def test_subsets_have_their_size() -> None:
-    rows = random_subsets(np.arange(1000) % 20, 20, 7, 2**62, SeededSource(1))
-    assert set(np.unpackbits(rows, axis=1).sum(axis=1).tolist()) == {7}
+    protocol = SubsetSelection(range(20), 0.619)
+    (chunk,) = protocol.report_many(np.arange(1000) % 20, SeededSource(1))
+    assert set(np.unpackbits(chunk.payload, axis=1).sum(axis=1).tolist()) == {protocol.size} == {7}
 
 
 def test_the_transform_equals_the_matrix() -> None:
@@ -154,8 +155,8 @@ def test_the_transform_equals_the_matrix() -> None:
 
 def test_rows_have_the_sign_that_was_drawn() -> None:
     columns = np.arange(1, 8).repeat(100)
-    always = random_rows_of(columns, 8, 2**64 - 1, SeededSource(1))
-    never = random_rows_of(columns, 8, 1, SeededSource(1))
+    always = hadamard_rows(columns, 8, 2**64 - 1, SeededSource(1))
+    never = hadamard_rows(columns, 8, 1, SeededSource(1))
     assert not (np.bitwise_count(always & columns) & 1).any()
     assert (np.bitwise_count(never & columns) & 1).all()
     assert set(always[columns == 5].tolist()) == {0, 2, 5, 7}

@@ -18,7 +18,7 @@ from sfumato.local.base import LocalProtocol
 from sfumato.local.probabilities import SCALE
 from sfumato.local.protocol_choice import rank
 from sfumato.local.protocols import hadamard, hashing, randomized_response, subset, unary
-from sfumato.local.protocols.responses import respond_many
+from sfumato.local.protocols.bulk import respond_many
 from sfumato.random import SeededSource, Words
 
 DOMAIN = tuple(f"station {number}" for number in range(30))
@@ -112,7 +112,7 @@ def patch_words(monkeypatch: pytest.MonkeyPatch, word: int) -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 300])
 def test_a_response_is_decided_at_its_threshold(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, other = randomized_response.response_chances(1.3, size)
+    own, other = randomized_response.response_thresholds(1.3, size)
     assert own + (size - 1) * other == SCALE
     expected = {own - 1: 1, own: 0, own + other - 1: 0, 2**64 - 1: size - 1 if size > 2 else 0}
     if size > 2:
@@ -134,7 +134,7 @@ def test_a_bit_is_decided_at_its_threshold(kind: type[unary.UnaryEncoding], monk
 
 def test_a_set_holds_the_value_at_its_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = sf.local.SubsetSelection(range(10), 0.8)
-    held = protocol.chances["held"]
+    held = protocol.thresholds["held"]
     patch_words(monkeypatch, held - 1)
     assert protocol.perturb(4).payload[0] >> 4 & 1 == 1
     patch_words(monkeypatch, held)
@@ -149,7 +149,7 @@ def test_the_hash_family_is_pairwise_independent(monkeypatch: pytest.MonkeyPatch
         sizes = np.bincount([residue * groups >> 5 for residue in range(31)], minlength=groups)
         pairs = np.zeros((groups, groups), dtype=int)
         for slope, shift in product(range(31), repeat=2):
-            pairs[hashing.hashed(3, slope, shift, groups), hashing.hashed(17, slope, shift, groups)] += 1
+            pairs[hashing.cell_of(3, slope, shift, groups), hashing.cell_of(17, slope, shift, groups)] += 1
         assert pairs.tolist() == np.outer(sizes, sizes).tolist()
         starts = [hashing.cell_start(cell, groups) for cell in range(groups)]
         assert starts == [int(np.searchsorted([r * groups >> 5 for r in range(31)], cell)) for cell in range(groups)]
@@ -167,8 +167,6 @@ def test_two_values_share_a_cell_with_one_in_g(epsilon: float) -> None:
 
 
 def test_seeds_fill_the_field() -> None:
-    from sfumato.local.protocols.hashes import residues
-
     class Edge:
         secure = False
 
@@ -180,8 +178,8 @@ def test_seeds_fill_the_field() -> None:
             word = 0xFFFFFFFF if self.calls == 1 else 0xFFFFFFFD
             return np.full(count, word, dtype=np.uint32)
 
-    assert residues(3, Edge()).tolist() == [2**31 - 2] * 3  # 2^31 - 1 is not in the field and is drawn again
-    drawn = residues(40_000, SeededSource(1))
+    assert hashing.residues(3, Edge()).tolist() == [2**31 - 2] * 3  # 2^31 - 1 is not in the field and is drawn again
+    drawn = hashing.residues(40_000, SeededSource(1))
     assert drawn.size == 40_000
     assert abs(drawn.mean() / 2**30 - 1) < 0.02
 
@@ -243,13 +241,13 @@ def test_a_wrong_value_of_a_large_domain_is_refused_without_a_search(monkeypatch
 
 @pytest.mark.parametrize("kind", ["OptimizedUnary", "SubsetSelection"])
 def test_a_device_packs_a_large_report(kind: str) -> None:
-    assert len(getattr(sf.local, kind)(range(1_000_000), 2)._payload(7)) == 125_000
+    assert len(getattr(sf.local, kind)(range(1_000_000), 2).draw(7)) == 125_000
 
 
 def test_chances_that_cannot_be_told_apart_are_never_chosen() -> None:
     """Over 2^23 values and at the smallest ε, 2^64 is too coarse for randomised response."""
     domain = sf.local.GeneralizedResponse((0, 1), 1e-6)
-    object.__setattr__(domain, "_chances", (2**41, 2**41))
+    object.__setattr__(domain, "_thresholds", (2**41, 2**41))
     assert domain.variance(100) == math.inf
     with pytest.raises(InputError, match="too small to count 2 values by grr"):
         domain.estimate(domain.aggregate([]))

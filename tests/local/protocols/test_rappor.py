@@ -11,7 +11,6 @@ import pytest
 from sfumato.errors import InputError, ParameterError
 from sfumato.local.probabilities import SCALE
 from sfumato.local.protocols.rappor import COHORT_BYTES, Rappor
-from sfumato.local.protocols.rappor.bulk import bloom_rows
 from sfumato.random import SeededSource
 
 SITES = tuple(f"site{number}.example" for number in range(60))
@@ -47,7 +46,7 @@ def test_values_set_at_most_as_many_bits_as_there_are_hashes_and_cohorts_differ(
 
 def test_bulk_and_device_agree_on_the_filters() -> None:
     protocol = Rappor(SITES, 2, bits=20)
-    rows = np.unpackbits(bloom_rows(protocol, np.array([5, 7]), np.array([0, 3])), axis=1, bitorder="little")
+    rows = np.unpackbits(protocol.bloom_rows(np.array([5, 7]), np.array([0, 3])), axis=1, bitorder="little")
     found = [set(np.flatnonzero(row).tolist()) for row in rows]
     assert found == [protocol.bloom(SITES[5], 0), protocol.bloom(SITES[7], 3)]
 

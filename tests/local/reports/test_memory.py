@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.errors import BudgetExceeded, InputError, ParameterError
-from sfumato.local import GeneralizedResponse, OptimizedUnary
+from sfumato.local import GeneralizedResponse, LocalProtocol, OptimizedUnary
 from sfumato.local.card import with_memory
 from sfumato.local.protocols.rappor import Rappor
 from sfumato.local.reports import memory as memory_module
@@ -83,7 +83,7 @@ def test_a_crash_before_the_report_leaves_has_paid_and_draws_nothing_new(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(memory_module, "_sent", crash)
+        patch.setattr(LocalProtocol, "report_answer", crash)
         with pytest.raises(KeyboardInterrupt):
             Memory(file, budget=1).report(STATIONS, "station 3", period="1")
     (file.parent / ".device.json.partial").write_bytes(b"{ half a file")

@@ -13,8 +13,7 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.local.domain import Value
 from sfumato.local.probabilities import exp_below
 from sfumato.local.surveys.attributes import Attributes
-from sfumato.local.surveys.crossing import Axis, Crossing, View
-from sfumato.local.surveys.survey import Survey
+from sfumato.local.surveys.survey import Axis, Crossing, Survey, View
 from sfumato.random import SeededSource
 
 DOMAINS: dict[str, tuple[Value, ...]] = {

@@ -16,12 +16,11 @@ import numpy as np
 from sfumato.audit.epsilon import epsilon
 from sfumato.audit.epsilon.bounds import lower_limit
 from sfumato.audit.local.header import header_finding, raw_header
-from sfumato.audit.local.likelihood import scores
 from sfumato.core.arrays import Codes, Integers, Payload, Reals
 from sfumato.errors import InputError
-from sfumato.local import LocalProtocol, Rappor, aggregate_file
+from sfumato.local import LocalProtocol, aggregate_file
 from sfumato.local.collector.tally import Tally
-from sfumato.local.reports.header import from_header
+from sfumato.local.reports.files import from_header
 from sfumato.random import SecureSource, Source
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
@@ -45,7 +44,7 @@ def local(reports: str | Path | LocalProtocol, *, trials: int = 200_000, rng: So
     [False, False, False]
     """
     if isinstance(reports, LocalProtocol):
-        return _perturbing(reports, trials, rng)
+        return _attack_perturbing(reports, trials, rng)
     path = Path(reports)
     header = raw_header(path)
     stated = header_finding(header, where=f"report file '{path}'")
@@ -55,10 +54,10 @@ def local(reports: str | Path | LocalProtocol, *, trials: int = 200_000, rng: So
         claim = "the header's chances are those of its own parameters"
         return [stated, Finding(claim=claim, verdict=REFUTED, evidence={"reason": str(error)})]
     tally = aggregate_file(path, protocol)
-    return [stated, _belonging(tally), _drawn(tally), *_perturbing(protocol, trials, rng)]
+    return [stated, _rejected_reports(tally), _drawn_as_stated(tally), *_attack_perturbing(protocol, trials, rng)]
 
 
-def _belonging(tally: Tally) -> Finding:
+def _rejected_reports(tally: Tally) -> Finding:
     """Return whether reports had to be rejected."""
     rejected = sum(tally.rejected.values())
     total = tally.users + rejected
@@ -74,14 +73,14 @@ def _belonging(tally: Tally) -> Finding:
     )
 
 
-def _drawn(tally: Tally) -> Finding:
+def _drawn_as_stated(tally: Tally) -> Finding:
     """Return whether so many, or so few, reports support a value as the chances hardly ever give, whoever has it.
 
     If nobody has a value, n reports support it Bin(n, q) times, if everybody has, Bin(n, p) times; any other crowd lies
     between (a sum of independent coins). Tails are bounded as by Chernoff (1952).
     """
-    hits, users = _support(tally)
-    own, other = (float(chance) for chance in tally.protocol.support)
+    hits, users = tally.protocol.support_counts(tally.counts, tally.users)
+    own, other = (float(probability) for probability in tally.protocol.support)
     logs = np.minimum(_log_tail(hits, users, other, below=True), _log_tail(hits, users, own, below=False))
     place = int(np.argmin(logs)) if logs.size else 0
     least = float(logs[place]) + math.log(2 * logs.size) if logs.size else 0.0
@@ -97,46 +96,36 @@ def _drawn(tally: Tally) -> Finding:
     return Finding(claim="the reports were drawn with the chances of the header", verdict=verdict, evidence=evidence)
 
 
-def _support(tally: Tally) -> tuple[Integers, Integers]:
-    """Return how many reports support each value (or set each bit of a cohort), and out of how many."""
-    protocol = tally.protocol
-    if isinstance(protocol, Rappor):
-        cohorts = tally.counts.reshape(protocol.cohorts, 1 + protocol.bits)
-        return cohorts[:, 1:].ravel(), np.repeat(cohorts[:, 0], protocol.bits)
-    hits = protocol.supporting(tally.counts, tally.users)
-    return hits, np.full(len(hits), tally.users)
-
-
-def _log_tail(hits: Integers, users: Integers, chance: float, *, below: bool) -> Reals:
+def _log_tail(hits: Integers, users: Integers, probability: float, *, below: bool) -> Reals:
     """Return a bound on the log of the chance of so few (or so many) heads: -n·KL(hits/n || chance)."""
     share = hits / np.maximum(users, 1)
-    beyond = share < chance if below else share > chance
+    beyond = share < probability if below else share > probability
     with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(share > 0, share * np.log(share / chance), 0.0)
-        second = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - chance)), 0.0)
+        first = np.where(share > 0, share * np.log(share / probability), 0.0)
+        second = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - probability)), 0.0)
     logs: Reals = np.where(beyond, -users * (first + second), 0.0)
     return logs
 
 
-def _perturbing(protocol: LocalProtocol, trials: int, rng: Source | None) -> list[Finding]:
+def _attack_perturbing(protocol: LocalProtocol, trials: int, rng: Source | None) -> list[Finding]:
     """Return what trials of the perturbing step show: in bulk, on a device, and by guessing."""
     source = SecureSource() if rng is None else rng
-    once = protocol.spent_once if isinstance(protocol, Rappor) else protocol.spent
+    once = protocol.spent_once
     pair = np.array([0, 1])
 
     def in_bulk(code: int, count: int, rng: Source) -> Reals:
-        return _leaning(scores(protocol, _payloads(protocol, np.full(count, code), rng), pair))
+        return _difference(protocol.likelihood(_payloads(protocol, np.full(count, code), rng), pair))
 
     def on_a_device(code: int, count: int, rng: Source) -> Reals:
         del rng  # a device draws from its own operating system
         rows = b"".join(protocol.perturb(code).payload for _ in range(count))
-        return _leaning(scores(protocol, np.frombuffer(rows, dtype=np.uint8).reshape(count, -1), pair))
+        return _difference(protocol.likelihood(np.frombuffer(rows, dtype=np.uint8).reshape(count, -1), pair))
 
     few = min(trials, max(FEW, DEVICE_WORK // max(len(protocol.domain), 8 * protocol.report_bytes)))
     return [
-        _worded(epsilon(in_bulk, 0, 1, claim=once, trials=trials, rng=source), protocol, "in bulk"),
-        _worded(epsilon(on_a_device, 0, 1, claim=once, trials=few, rng=source), protocol, "on a device"),
-        _guessing(protocol, once, min(trials, max(FEW, MOST_SCORES // len(protocol.domain))), source),
+        _name_places(epsilon(in_bulk, 0, 1, claim=once, trials=trials, rng=source), protocol, "in bulk"),
+        _name_places(epsilon(on_a_device, 0, 1, claim=once, trials=few, rng=source), protocol, "on a device"),
+        _attack_by_guessing(protocol, once, min(trials, max(FEW, MOST_SCORES // len(protocol.domain))), source),
     ]
 
 
@@ -144,13 +133,13 @@ def _payloads(protocol: LocalProtocol, codes: Codes, source: Source) -> Payload:
     return np.concatenate([batch.payload for batch in protocol.report_many(codes, source)])
 
 
-def _leaning(found: Reals) -> Reals:
+def _difference(found: Reals) -> Reals:
     """Return how much more a report fits the first value than the second."""
-    leaning: Reals = np.round(found[:, 0] - found[:, 1], 9)
-    return leaning
+    difference: Reals = np.round(found[:, 0] - found[:, 1], 9)
+    return difference
 
 
-def _worded(finding: Finding, protocol: LocalProtocol, where: str) -> Finding:
+def _name_places(finding: Finding, protocol: LocalProtocol, where: str) -> Finding:
     """Return the finding of trials with a claim about reports, the two values named by their places in the domain."""
     import msgspec
 
@@ -160,14 +149,14 @@ def _worded(finding: Finding, protocol: LocalProtocol, where: str) -> Finding:
     return msgspec.structs.replace(finding, claim=claim, evidence=evidence)
 
 
-def _guessing(protocol: LocalProtocol, once: float, trials: int, source: Source) -> Finding:
+def _attack_by_guessing(protocol: LocalProtocol, once: float, trials: int, source: Source) -> Finding:
     """Return how often the likeliest value is the true one, when all values are equally frequent."""
     values = len(protocol.domain)
     right, done = 0, 0
     while done < trials:
         count = min(trials - done, max(1, SCORES_AT_ONCE // values))
         codes = (source.words(count).astype(np.int64) * values) >> 32
-        right += int((_guesses(protocol, _payloads(protocol, codes, source), source) == codes).sum())
+        right += int((_likeliest_values(protocol, _payloads(protocol, codes, source), source) == codes).sum())
         done += count
     at_most = math.exp(once) / (math.exp(once) + values - 1)
     bound = lower_limit(right, trials, OUTSIDE)
@@ -187,9 +176,9 @@ def _guessing(protocol: LocalProtocol, once: float, trials: int, source: Source)
     )
 
 
-def _guesses(protocol: LocalProtocol, payload: Payload, source: Source) -> Codes:
+def _likeliest_values(protocol: LocalProtocol, payload: Payload, source: Source) -> Codes:
     """Return the likeliest value for each report, one of them at random where several are."""
-    found = scores(protocol, payload, np.arange(len(protocol.domain)))
+    found = protocol.likelihood(payload, np.arange(len(protocol.domain)))
     ties = source.words(found.size).reshape(found.shape) * 2.0**-60  # below any difference of scores
     likeliest: Codes = np.argmax(found + ties, axis=1)
     return likeliest

@@ -1,7 +1,8 @@
 """What the header of a report file claims, and the ε that its chances really give, in exact fractions.
 
 The formulas are worked out here a second time, from the papers (Wang, Blocki, Li & Jha 2017; Ye & Barg 2018; Acharya,
-Sun & Zhang 2019; Erlingsson, Pihur & Korolova 2014), so that a slip in a protocol's own arithmetic would show.
+Sun & Zhang 2019; Erlingsson, Pihur & Korolova 2014), so that a slip in a protocol's own arithmetic would show. A
+protocol of another package has no formula here; the audit says so, and attacks it by trials like the others.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from sfumato import plugins
+from sfumato.audit.verdicts import unaudited
 from sfumato.errors import InputError
 from sfumato.local.probabilities import SCALE, log_above
-from sfumato.local.reports.blocks import LARGEST_HEADER, MAGIC
-from sfumato.local.reports.wire import FORMAT
+from sfumato.local.reports.files import FORMAT
+from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
-Chances = Mapping[str, int]
+Thresholds = Mapping[str, int]
+NOT_DERIVED = "the auditor has no derivation of its own for the ε of '{}', so it was not derived a second time"
 
 
 def raw_header(path: Path) -> dict[str, Any]:
@@ -51,22 +55,24 @@ def header_finding(header: Mapping[str, Any], *, where: str) -> Finding:
     """Return whether a report costs more than the header says, by the header's own chances.
 
     >>> from sfumato.local import WarnerResponse
-    >>> from sfumato.local.reports.header import to_header
-    >>> told = to_header(WarnerResponse(["no", "yes"], 1))
-    >>> header_finding(told, where="here").verdict, header_finding(told | {"epsilon": 0.5}, where="here").verdict
+    >>> from sfumato.local.reports.files import to_header
+    >>> stated = to_header(WarnerResponse(["no", "yes"], 1))
+    >>> header_finding(stated, where="here").verdict, header_finding(stated | {"epsilon": 0.5}, where="here").verdict
     ('NOT_REFUTED', 'REFUTED')
     """
     try:
         name, stated, domain = str(header["protocol"]), float(header["epsilon"]), len(header["domain"])
-        chances = {key: int(chance) for key, chance in header["chances"].items()}
-        ratio = RATIOS[name](chances, domain)
+        thresholds = {key: int(number) for key, number in header["chances"].items()}
+        if name not in RATIOS and name in plugins.names("protocols"):
+            return unaudited(f"one report costs at most ε={stated:.6g}", NOT_DERIVED.format(name))
+        ratio = RATIOS[name](thresholds, domain)
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise InputError(f"{where}: the header's protocol, ε, chances or domain cannot be read ({error!r})") from error
     bound = log_above(ratio) if ratio >= 1 else log_above(1 / ratio)
     evidence: dict[str, Any] = {
         "protocol": name,
         "values": domain,
-        "chances": {key: str(chance) for key, chance in chances.items()},
+        "chances": {key: str(number) for key, number in thresholds.items()},
         "ratio": str(ratio),
         "stated": stated,
     }
@@ -76,36 +82,36 @@ def header_finding(header: Mapping[str, Any], *, where: str) -> Finding:
     return Finding(claim=f"one report costs at most ε={stated:.6g}", verdict=verdict, bound=bound, evidence=evidence)
 
 
-def _response(chances: Chances, values: int) -> Fraction:
+def _response(thresholds: Thresholds, values: int) -> Fraction:
     del values
-    return Fraction(chances["own"], chances["other"])
+    return Fraction(thresholds["own"], thresholds["other"])
 
 
-def _unary(chances: Chances, values: int) -> Fraction:
+def _unary(thresholds: Thresholds, values: int) -> Fraction:
     """The own bit set and another's not, against the other way round."""
     del values
-    own, other = chances["own"], chances["other"]
+    own, other = thresholds["own"], thresholds["other"]
     return Fraction(own * (SCALE - other), (SCALE - own) * other)
 
 
-def _subset(chances: Chances, values: int) -> Fraction:
+def _subset(thresholds: Thresholds, values: int) -> Fraction:
     """One set with the value against the same set without it: C(d-1, k-1) and C(d-1, k) sets share the two chances."""
-    held, size = chances["held"], chances["size"]
+    held, size = thresholds["held"], thresholds["size"]
     return Fraction(held * (values - size), (SCALE - held) * size)
 
 
-def _hadamard(chances: Chances, values: int) -> Fraction:
+def _hadamard(thresholds: Thresholds, values: int) -> Fraction:
     del values
-    return Fraction(chances["plus"], SCALE - chances["plus"])
+    return Fraction(thresholds["plus"], SCALE - thresholds["plus"])
 
 
-def _rappor(chances: Chances, values: int) -> Fraction:
+def _rappor(thresholds: Thresholds, values: int) -> Fraction:
     """All bits of one Bloom filter kept and none of another's set, against the other way round."""
     del values
-    return Fraction(SCALE - chances["flip"], chances["flip"]) ** (2 * chances["hashes"])
+    return Fraction(SCALE - thresholds["flip"], thresholds["flip"]) ** (2 * thresholds["hashes"])
 
 
-RATIOS: dict[str, Callable[[Chances, int], Fraction]] = {
+RATIOS: dict[str, Callable[[Thresholds, int], Fraction]] = {
     "grr": _response,
     "rr": _response,
     "olh": _response,

@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.audit.local import local
-from sfumato.audit.local.header import RATIOS
+from sfumato.audit.local.header import NOT_DERIVED, RATIOS
 from sfumato.audit.verdicts import compared, unaudited
 from sfumato.errors import InputError, ParameterError
-from sfumato.local import LocalProtocol, MeanProtocol, Rappor, protocol_class
-from sfumato.local.means.protocols import PROTOCOLS
+from sfumato.local import LocalProtocol, MeanProtocol
 from sfumato.local.probabilities import log_above
-from sfumato.local.reports.wire import read_header
+from sfumato.local.protocol_choice import mean_class, protocol_class
+from sfumato.local.reports.files import read_header
 from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
@@ -37,39 +37,41 @@ def local_findings(card: Card, path: Path | None, trials: int, rng: Source | Non
             raise ParameterError(f"the card is of a file of reports ({card.released.file}); name the file too")
         return [_same_protocol(card, read_header(path)), *local(path, trials=trials, rng=rng)]
     try:
-        protocol = _protocol(card)
+        protocol = _protocol_of(card)
     except (InputError, ParameterError, KeyError, TypeError, ValueError) as error:
         return [unaudited(f"one report costs at most ε={card.guarantee.parameters.get('epsilon')}", str(error))]
-    findings = [_stated(card, protocol)]
-    if path is not None and isinstance(protocol, LocalProtocol) and not isinstance(protocol, Rappor):
-        findings.append(_counts(card, protocol, read(path)))
+    findings = [_stated_epsilon(card, protocol)]
+    if path is not None and isinstance(protocol, LocalProtocol) and protocol.pure:
+        findings.append(_plausible_counts(card, protocol, read(path)))
     if isinstance(protocol, LocalProtocol):
         findings += local(protocol, trials=trials, rng=rng)
     return findings
 
 
-def _protocol(card: Card) -> LocalProtocol | MeanProtocol:
+def _protocol_of(card: Card) -> LocalProtocol | MeanProtocol:
     """Return a protocol with the card's parameters, over made-up values as many as the card says."""
     parameters: dict[str, Any] = dict(card.guarantee.parameters)
     asked = float(parameters.pop("epsilon_asked"))
     for name in ("epsilon", "epsilon_once", "device_budget"):
         parameters.pop(name, None)
-    if card.algorithm in PROTOCOLS:
+    if "bounds" in card.released.settings:
         low, high = card.released.settings["bounds"]
-        return PROTOCOLS[card.algorithm](low, high, asked)
+        return mean_class(card.algorithm)(low, high, asked)
     values = tuple(range(int(card.released.settings["domain"])))
     return protocol_class(card.algorithm)(values, asked, **parameters)
 
 
-def _stated(card: Card, protocol: LocalProtocol | MeanProtocol) -> Finding:
+def _stated_epsilon(card: Card, protocol: LocalProtocol | MeanProtocol) -> Finding:
     """Return whether a report costs more than the card says, by the chances on the card."""
     stated = float(card.guarantee.parameters["epsilon"])
-    told = {name: int(chance) for name, chance in card.released.settings["chances"].items()}
-    evidence: dict[str, Any] = {"chances": {name: str(chance) for name, chance in told.items()}, "stated": stated}
+    thresholds = {name: int(number) for name, number in card.released.settings["chances"].items()}
+    evidence: dict[str, Any] = {"chances": {name: str(number) for name, number in thresholds.items()}, "stated": stated}
     bound = protocol.spent
-    if isinstance(protocol, LocalProtocol):
-        bound = log_above(RATIOS[protocol.name](told, len(protocol.domain)))
-    reasons = [DIFFERENT] * (told != protocol.chances) + [f"they give ε={bound:.6g}"] * (bound > stated)
+    if protocol.name in RATIOS and isinstance(protocol, LocalProtocol):
+        bound = log_above(RATIOS[protocol.name](thresholds, len(protocol.domain)))
+    elif isinstance(protocol, LocalProtocol):
+        evidence["not audited"] = NOT_DERIVED.format(protocol.name)
+    reasons = [DIFFERENT] * (thresholds != protocol.thresholds) + [f"they give ε={bound:.6g}"] * (bound > stated)
     if reasons:
         evidence["reason"] = " and ".join(reasons)
     return Finding(
@@ -92,7 +94,7 @@ def _same_protocol(card: Card, protocol: LocalProtocol) -> Finding:
     return compared("the card and the header of the reports say the same", wrong, {"protocol": protocol.name})
 
 
-def _counts(card: Card, protocol: LocalProtocol, table: Table) -> Finding:
+def _plausible_counts(card: Card, protocol: LocalProtocol, table: Table) -> Finding:
     """Return whether the variances are smaller than the protocol's, and counts lie in their intervals and add up."""
     users = int(card.released.settings["reports"])
     count, variance, low, high = (

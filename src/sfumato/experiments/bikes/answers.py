@@ -16,9 +16,8 @@ from sfumato.experiments.bikes.rides import HOURS, Rides
 from sfumato.local.base import LocalProtocol
 from sfumato.local.protocol_choice import choose
 from sfumato.local.protocols.unary import SymmetricUnary
-from sfumato.local.surveys.crossing import View
 from sfumato.local.surveys.structure import likeliest_middle
-from sfumato.local.surveys.survey import Survey
+from sfumato.local.surveys.survey import Survey, View
 from sfumato.random import Source, discrete_laplace
 
 VIEWS = (  # kept after a comparison of sets on the very files they are measured on; PLAIN was not

@@ -15,7 +15,7 @@ import polars as pl
 
 from sfumato.core.arrays import Codes, Mask, Reals
 from sfumato.experiments.data import Data
-from sfumato.local.surveys.crossing import Axis, Crossing
+from sfumato.local.surveys.survey import Axis, Crossing
 
 FILES = {
     "New York": "citibike_nyc_sample_2013_2014.csv.gz",

@@ -17,7 +17,7 @@ from sfumato.core.arrays import Integers
 from sfumato.core.files import Staging
 from sfumato.errors import InputError
 from sfumato.local.base import CHUNK_REPORTS, LocalProtocol
-from sfumato.local.reports.header import from_header, to_header
+from sfumato.local.reports.files import from_header, to_header
 from sfumato.local.reports.report import (
     MALFORMED,
     OTHER_DOMAIN,

@@ -1,7 +1,7 @@
 """A local protocol for the mean of a bounded number: what the four mechanisms have in common.
 
-Values are rounded at random to a public grid of integers, so that what leaves a device is an integer whose chances are
-exact; Mironov (2012), "On Significance of the Least Significant Bits", shows what floating-point noise gives away.
+Values are rounded at random to a public grid of integers, so that what leaves a device is an integer with an exact
+law; Mironov (2012), "On Significance of the Least Significant Bits", shows what floating-point noise gives away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.core.parameters import Real, Validated
 from sfumato.errors import InputError, ParameterError
@@ -49,7 +49,10 @@ class MeanProtocol(Validated, ABC):
     high: float
     epsilon: float
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # what a person types, and what stands on a card
+    words: ClassVar[str] = ""  # its plain name, for a reader
+    aliases: ClassVar[tuple[str, ...]] = ()  # other names that a person may type
+    automatic: ClassVar[bool] = False  # whether `choose_mean` considers it
     RULES: ClassVar = {"low": ANY, "high": ANY, "epsilon": EPSILON}
 
     def __post_init__(self) -> None:
@@ -57,17 +60,29 @@ class MeanProtocol(Validated, ABC):
         if not self.low < self.high:
             raise ParameterError(f"the bounds are {self.low:g} and {self.high:g}; the first must be the smaller one")
 
+    # What the class says about itself.
+
+    @classmethod
+    def sample(cls, low: float, high: float, epsilon: float) -> Self:
+        """A protocol for tests.
+
+        >>> from sfumato.local import Duchi
+        >>> Duchi.sample(0, 1, 2).high
+        1
+        """
+        return cls(low, high, epsilon)
+
     # What is agreed.
 
     @property
     @abstractmethod
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         """The thresholds out of 2^64 and the whole numbers that fix the law of a report."""
 
     @property
     @abstractmethod
     def spent(self) -> float:
-        """The ε that the chances really give, rounded up; never above the one asked for."""
+        """The ε that the probabilities really give, rounded up; never above the one asked for."""
 
     @property
     @abstractmethod
@@ -86,8 +101,8 @@ class MeanProtocol(Validated, ABC):
 
     @cached_property
     def design_hash(self) -> str:
-        """The fingerprint of the protocol, its bounds and its chances."""
-        return fingerprint({"protocol": self.name, "bounds": [self.low, self.high], "chances": self.chances})
+        """The fingerprint of the protocol, its bounds and its probabilities."""
+        return fingerprint({"protocol": self.name, "bounds": [self.low, self.high], "chances": self.thresholds})
 
     # On the device.
 
@@ -116,7 +131,7 @@ class MeanProtocol(Validated, ABC):
         """Fresh reports of many users, each drawn by itself; `source=None` is the secure one."""
         import numpy as np
 
-        from sfumato.local.means.draws import rounded
+        from sfumato.local.protocols.bulk import round_at_random
         from sfumato.random import SecureSource
 
         given = np.asarray(values, dtype=np.float64)
@@ -129,7 +144,7 @@ class MeanProtocol(Validated, ABC):
                 f"{found} outside the bounds {self.low:g} to {self.high:g}; clamp them or widen the bounds"
             )
         origin = SecureSource() if source is None else source
-        return self.draw_many(rounded(self._scaled(given), origin), origin)
+        return self.draw_many(round_at_random(self._scaled(given), origin), origin)
 
     @abstractmethod
     def draw_many(self, steps: Integers, source: Source) -> Integers:

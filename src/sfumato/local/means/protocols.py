@@ -1,4 +1,4 @@
-"""Means of a bounded number from local reports: Laplace, Duchi, piecewise and hybrid, in exact chances.
+"""Means of a bounded number from local reports: Laplace, Duchi, piecewise and hybrid, in exact probabilities.
 
 Wang, Xiao, Yang, Zhao, Hui, Shin, Shin & Yu (2019), "Collecting and Analyzing Multidimensional Data with Local
 Differential Privacy"; Duchi, Jordan & Wainwright (2018), "Minimax Optimal Procedures for Locally Private Estimation".
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local import device
 from sfumato.local.means.base import STEPS, MeanProtocol
-from sfumato.local.probabilities import SCALE, chance_below, exp_below, log_above
+from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_below
 
 if TYPE_CHECKING:
     from sfumato.core.arrays import Integers
@@ -34,6 +34,8 @@ class LaplaceMean(MeanProtocol):
     """
 
     name: ClassVar[str] = "laplace"
+    words: ClassVar[str] = "the Laplace mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def scale(self) -> Fraction:
@@ -44,7 +46,7 @@ class LaplaceMean(MeanProtocol):
         return 2 * STEPS / exact
 
     @property
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         return {"steps": STEPS, "scale_top": self.scale.numerator, "scale_bottom": self.scale.denominator}
 
     @property
@@ -74,20 +76,22 @@ class Duchi(MeanProtocol):
     The value is rounded at random to an end of the bounds, and the end told by Warner's randomised response, which is
     the mechanism of Duchi, Jordan & Wainwright (2018) in one dimension.
 
-    >>> Duchi(0, 1, 1).chances["truth"] / 2**64
+    >>> Duchi(0, 1, 1).thresholds["truth"] / 2**64
     0.7310585786300049
     """
 
     name: ClassVar[str] = "duchi"
+    words: ClassVar[str] = "Duchi's mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def truth(self) -> int:
-        """The chance of telling the true end."""
+        """The probability of telling the true end."""
         odds = exp_below(Fraction(self.epsilon))
-        return chance_below(odds / (1 + odds))
+        return threshold_below(odds / (1 + odds))
 
     @property
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         return {"steps": STEPS, "truth": self.truth}
 
     @property
@@ -106,10 +110,10 @@ class Duchi(MeanProtocol):
         return end if device.words64(1)[0] < self.truth else -end
 
     def draw_many(self, steps: Integers, source: Source) -> Integers:
-        from sfumato.local.means.draws import chosen, uniform
+        from sfumato.local.protocols.bulk import draw_coins, uniform_integers
 
-        ends = 2 * (uniform(2 * STEPS, steps.size, source) < steps + STEPS) - 1
-        return ends * (2 * chosen(self.truth, steps.size, source) - 1)
+        ends = 2 * (uniform_integers(2 * STEPS, steps.size, source) < steps + STEPS) - 1
+        return ends * (2 * draw_coins(self.truth, steps.size, source) - 1)
 
 
 @dataclass(frozen=True)
@@ -117,13 +121,15 @@ class Piecewise(MeanProtocol):
     """An integer, likelier in a window around the value than outside it: the best single one at a larger ε.
 
     The window is 2·`half`+1 grid points wide and lies within the grid widened by `half` on either side; windows of all
-    values are equally wide, so one ratio of chances holds for every report.
+    values are equally wide, so one ratio of probabilities holds for every report.
 
     >>> Piecewise(0, 1, 1).spent
     1.0
     """
 
     name: ClassVar[str] = "piecewise"
+    words: ClassVar[str] = "the piecewise mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def half(self) -> int:
@@ -137,12 +143,12 @@ class Piecewise(MeanProtocol):
 
     @cached_property
     def inside(self) -> int:
-        """The chance of a report within the window."""
+        """The probability of a report within the window."""
         odds = exp_below(Fraction(self.epsilon)) * Fraction(self.width, 2 * STEPS)
-        return chance_below(odds / (1 + odds))
+        return threshold_below(odds / (1 + odds))
 
     @property
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         return {"steps": STEPS, "half": self.half, "inside": self.inside}
 
     @property
@@ -168,12 +174,12 @@ class Piecewise(MeanProtocol):
     def draw_many(self, steps: Integers, source: Source) -> Integers:
         import numpy as np
 
-        from sfumato.local.means.draws import chosen, uniform
+        from sfumato.local.protocols.bulk import draw_coins, uniform_integers
 
-        near = steps - self.half + uniform(self.width, steps.size, source)
-        far = uniform(2 * STEPS, steps.size, source) - STEPS - self.half
+        near = steps - self.half + uniform_integers(self.width, steps.size, source)
+        far = uniform_integers(2 * STEPS, steps.size, source) - STEPS - self.half
         far += self.width * (far >= steps - self.half)
-        return np.where(chosen(self.inside, steps.size, source), near, far)
+        return np.where(draw_coins(self.inside, steps.size, source), near, far)
 
 
 @dataclass(frozen=True)
@@ -182,11 +188,13 @@ class Hybrid(MeanProtocol):
 
     Duchi's two answers are the two integers beyond the piecewise grid.
 
-    >>> Hybrid(0, 1, 0.5).chances["coin"], Hybrid(0, 1, 1).chances["coin"] / 2**64
+    >>> Hybrid(0, 1, 0.5).thresholds["coin"], Hybrid(0, 1, 1).thresholds["coin"] / 2**64
     (0, 0.3934693402873666)
     """
 
     name: ClassVar[str] = "hybrid"
+    words: ClassVar[str] = "the hybrid mechanism"
+    automatic: ClassVar[bool] = True
 
     @cached_property
     def piecewise(self) -> Piecewise:
@@ -200,14 +208,14 @@ class Hybrid(MeanProtocol):
 
     @cached_property
     def coin(self) -> int:
-        """The chance of the piecewise mechanism."""
+        """The probability of the piecewise mechanism."""
         if self.epsilon <= LOWEST_HYBRID:
             return 0
-        return chance_below(1 - exp_below(Fraction(self.epsilon) / -2))
+        return threshold_below(1 - exp_below(Fraction(self.epsilon) / -2))
 
     @property
-    def chances(self) -> dict[str, int]:
-        return {**self.piecewise.chances, **self.duchi.chances, "coin": self.coin}
+    def thresholds(self) -> dict[str, int]:
+        return {**self.piecewise.thresholds, **self.duchi.thresholds, "coin": self.coin}
 
     @property
     def spent(self) -> float:
@@ -232,24 +240,12 @@ class Hybrid(MeanProtocol):
         return self.duchi.draw(step) * (STEPS + self.piecewise.half + 1)
 
     def draw_many(self, steps: Integers, source: Source) -> Integers:
-        from sfumato.local.means.draws import chosen
+        from sfumato.local.protocols.bulk import draw_coins
 
-        fine = chosen(self.coin, steps.size, source)
+        fine = draw_coins(self.coin, steps.size, source)
         reports = self.duchi.draw_many(steps, source) * (STEPS + self.piecewise.half + 1)
         reports[fine] = self.piecewise.draw_many(steps[fine], source)
         return reports
-
-
-PROTOCOLS: dict[str, type[MeanProtocol]] = {kind.name: kind for kind in (LaplaceMean, Duchi, Piecewise, Hybrid)}
-
-
-def choose_mean(low: float, high: float, epsilon: float) -> MeanProtocol:
-    """Return the protocol of lowest worst-case variance at this ε.
-
-    >>> choose_mean(0, 1, 1).name
-    'hybrid'
-    """
-    return min((kind(low, high, epsilon) for kind in PROTOCOLS.values()), key=lambda entry: entry.worst_variance)
 
 
 def device_laplace(scale: Fraction) -> int:

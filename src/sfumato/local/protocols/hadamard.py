@@ -11,13 +11,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import below, words64
-from sfumato.local.probabilities import SCALE, chance_below, exp_below
+from sfumato.local.probabilities import SCALE, exp_below, threshold_below
 from sfumato.local.protocols.randomized_response import integer_bytes
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
 
 
@@ -33,6 +33,8 @@ class HadamardResponse(LocalProtocol):
     """
 
     name: ClassVar[str] = "hr"
+    words: ClassVar[str] = "Hadamard response"
+    auto_sizes: ClassVar[range] = ANY_SIZE
 
     @property
     def cells(self) -> int:
@@ -41,12 +43,12 @@ class HadamardResponse(LocalProtocol):
 
     @cached_property
     def _plus(self) -> int:
-        """The chance, out of 2^64, of a row with a plus."""
+        """The probability, out of 2^64, of a row with a plus."""
         power = exp_below(self.epsilon)
-        return chance_below(power / (power + 1))
+        return threshold_below(power / (power + 1))
 
     @property
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         return {"plus": self._plus}
 
     @property
@@ -61,7 +63,7 @@ class HadamardResponse(LocalProtocol):
     def report_bytes(self) -> int:
         return integer_bytes(self.cells)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         row, column = below(self.cells), code + 1
         (word,) = words64(1)
         if _minus(row, column) == (word < self._plus):
@@ -74,22 +76,31 @@ class HadamardResponse(LocalProtocol):
         return (1 - plus if minus else plus) * 2 / self.cells
 
     def supporting(self, counts: Integers, users: int) -> Integers:
-        from sfumato.local.protocols.responses import hadamard_transform
+        from sfumato.local.protocols.bulk import hadamard_transform
 
         return (users + hadamard_transform(counts)[1 : len(self.domain) + 1]) // 2
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
-        from sfumato.local.protocols.responses import as_bytes, random_rows_of
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value's column of the matrix has a plus in the reported row."""
+        import numpy as np
 
-        return as_bytes(random_rows_of(codes + 1, self.cells, self._plus, source), self.report_bytes)
+        from sfumato.local.protocols.bulk import as_integers
+
+        rows = as_integers(payload).astype(np.int64)
+        return (np.bitwise_count(rows[:, None] & (codes + 1)) & 1 == 0).astype(np.float64)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
+        from sfumato.local.protocols.bulk import as_bytes, hadamard_rows
+
+        return as_bytes(hadamard_rows(codes + 1, self.cells, self._plus, source), self.report_bytes)
 
     def well_formed(self, payload: Payload) -> Mask:
-        from sfumato.local.protocols.responses import as_integers
+        from sfumato.local.protocols.bulk import as_integers
 
         return as_integers(payload) < self.cells
 
     def count(self, payload: Payload) -> Integers:
-        from sfumato.local.protocols.responses import histogram
+        from sfumato.local.protocols.bulk import histogram
 
         return histogram(payload, self.cells)
 

@@ -1,4 +1,4 @@
-"""Randomised response: the true value with one chance, else any other value, all alike.
+"""Randomised response: the true value with one probability, else any other value, all alike.
 
 Warner (1965), "Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias", for two values; Kairouz,
 Bonawitz & Ramage (2016) for many, where Wang et al. (2017) call it generalised or direct encoding.
@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import words64
-from sfumato.local.domain import DomainRule
-from sfumato.local.probabilities import SCALE, chance_above, exp_below
+from sfumato.local.domain import DomainRule, Value
+from sfumato.local.probabilities import SCALE, exp_below, threshold_above
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from collections.abc import Sequence
+
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
 
 
@@ -26,54 +28,64 @@ class GeneralizedResponse(LocalProtocol):
     """The true value with e^ε/(e^ε + d - 1), every other one with 1/(e^ε + d - 1) (Kairouz et al. 2016).
 
     >>> protocol = GeneralizedResponse(["north", "south", "east"], 1)
-    >>> [round(float(chance), 3) for chance in protocol.support]
+    >>> [round(float(probability), 3) for probability in protocol.support]
     [0.576, 0.212]
     """
 
     name: ClassVar[str] = "grr"
+    words: ClassVar[str] = "generalised randomised response"
+    auto_sizes: ClassVar[range] = ANY_SIZE[1:]  # for two values Warner's is the same
 
     @cached_property
-    def _chances(self) -> tuple[int, int]:
-        """The chances, out of 2^64, of the true value and of each other one; one word decides among them all."""
-        return response_chances(self.epsilon, len(self.domain))
+    def _thresholds(self) -> tuple[int, int]:
+        """The probabilities, out of 2^64, of the true value and of each other one; one word decides among them all."""
+        return response_thresholds(self.epsilon, len(self.domain))
 
     @property
-    def chances(self) -> dict[str, int]:
-        own, other = self._chances
+    def thresholds(self) -> dict[str, int]:
+        own, other = self._thresholds
         return {"own": own, "other": other}
 
     @property
     def support(self) -> tuple[Fraction, Fraction]:
-        own, other = self._chances
+        own, other = self._thresholds
         return Fraction(own, SCALE), Fraction(other, SCALE)
 
     @property
     def ratio(self) -> Fraction:
-        return Fraction(*self._chances)
+        return Fraction(*self._thresholds)
 
     @property
     def report_bytes(self) -> int:
         return integer_bytes(len(self.domain))
 
-    def _payload(self, code: int) -> bytes:
-        return respond(code, *self._chances).to_bytes(self.report_bytes, "little")
+    def draw(self, code: int) -> bytes:
+        return respond(code, *self._thresholds).to_bytes(self.report_bytes, "little")
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, other = self.support
         return own if int.from_bytes(payload, "little") == code else other
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
-        from sfumato.local.protocols.responses import as_bytes, respond_many
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the report names the value."""
+        import numpy as np
 
-        return as_bytes(respond_many(codes, *self._chances, source), self.report_bytes)
+        from sfumato.local.protocols.bulk import as_integers
+
+        return (as_integers(payload)[:, None] == codes).astype(np.float64)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
+        from sfumato.local.protocols.bulk import as_bytes, respond_many
+
+        return as_bytes(respond_many(codes, *self._thresholds, source), self.report_bytes)
 
     def well_formed(self, payload: Payload) -> Mask:
-        from sfumato.local.protocols.responses import as_integers
+        from sfumato.local.protocols.bulk import as_integers
 
         return as_integers(payload) < len(self.domain)
 
     def count(self, payload: Payload) -> Integers:
-        from sfumato.local.protocols.responses import histogram
+        from sfumato.local.protocols.bulk import histogram
 
         return histogram(payload, len(self.domain))
 
@@ -88,17 +100,23 @@ class WarnerResponse(GeneralizedResponse):
     """
 
     name: ClassVar[str] = "rr"
+    words: ClassVar[str] = "randomised response"
+    auto_sizes: ClassVar[range] = range(2, 3)
     RULES: ClassVar = {**GeneralizedResponse.RULES, "domain": DomainRule(size=2)}
 
+    @classmethod
+    def sample(cls, domain: Sequence[Value], epsilon: float) -> Self:
+        return cls(domain[:2], epsilon)
 
-def response_chances(epsilon: float, size: int) -> tuple[int, int]:
-    """Return the chances out of 2^64 of the true value and of each other one of `size` values.
 
-    >>> own, other = response_chances(1, 3)
+def response_thresholds(epsilon: float, size: int) -> tuple[int, int]:
+    """Return the probabilities out of 2^64 of the true value and of each other one of `size` values.
+
+    >>> own, other = response_thresholds(1, 3)
     >>> own + 2 * other == SCALE
     True
     """
-    other = chance_above(1 / (exp_below(epsilon) + size - 1))
+    other = threshold_above(1 / (exp_below(epsilon) + size - 1))
     return SCALE - (size - 1) * other, other
 
 

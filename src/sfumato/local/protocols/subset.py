@@ -12,13 +12,15 @@ from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING, ClassVar
 
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import packed, subset, words64
-from sfumato.local.probabilities import SCALE, chance_below, exp_below
+from sfumato.local.probabilities import SCALE, exp_below, threshold_below
 
 if TYPE_CHECKING:
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.random import Source
+
+LARGEST_RUN = 2**20  # 32-bit words
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,14 @@ class SubsetSelection(LocalProtocol):
     """A uniform k-subset that holds the true value with k·e^ε/(k·e^ε + d - k) (Ye & Barg 2018).
 
     >>> protocol = SubsetSelection(range(10), 1)
-    >>> protocol.size, [round(float(chance), 3) for chance in protocol.support]
+    >>> protocol.size, [round(float(probability), 3) for probability in protocol.support]
     (3, [0.538, 0.274])
     """
 
     name: ClassVar[str] = "ss"
+    words: ClassVar[str] = "subset selection"
+    aliases: ClassVar[tuple[str, ...]] = ("subset",)
+    auto_sizes: ClassVar[range] = ANY_SIZE
 
     @cached_property
     def size(self) -> int:
@@ -40,15 +45,15 @@ class SubsetSelection(LocalProtocol):
 
     @cached_property
     def _held(self) -> int:
-        """The chance, out of 2^64, that the set holds the true value."""
-        return self._chance(self.size)
+        """The probability, out of 2^64, that the set holds the true value."""
+        return self._threshold(self.size)
 
-    def _chance(self, size: int) -> int:
+    def _threshold(self, size: int) -> int:
         weight = size * exp_below(self.epsilon)
-        return chance_below(weight / (weight + len(self.domain) - size))
+        return threshold_below(weight / (weight + len(self.domain) - size))
 
     def _support(self, size: int) -> tuple[Fraction, Fraction]:
-        own = Fraction(self._chance(size), SCALE)
+        own = Fraction(self._threshold(size), SCALE)
         return own, (own * (size - 1) + (1 - own) * size) / (len(self.domain) - 1)
 
     def _noise(self, size: int) -> Fraction:
@@ -57,7 +62,7 @@ class SubsetSelection(LocalProtocol):
         return (empty + (full - empty) / len(self.domain)) / (own - other) ** 2
 
     @property
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         return {"held": self._held, "size": self.size}
 
     @cached_property
@@ -72,7 +77,7 @@ class SubsetSelection(LocalProtocol):
     def report_bytes(self) -> int:
         return -(-len(self.domain) // 8)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         (word,) = words64(1)
         held = word < self._held
         others = subset(self.size - held, len(self.domain) - 1)
@@ -84,17 +89,38 @@ class SubsetSelection(LocalProtocol):
             return own / comb(others, self.size - 1)
         return (1 - own) / comb(others, self.size)
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
-        from sfumato.local.protocols.packing import random_subsets
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value's bit is set."""
+        from sfumato.local.protocols.bulk import bits_at
 
-        return random_subsets(codes, len(self.domain), self.size, self._held, source)
+        return bits_at(payload, codes)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
+        import numpy as np
+
+        from sfumato.local.protocols.bits_kernel import fill_subsets
+
+        domain, size = len(self.domain), self.size
+        rows = np.zeros((len(codes), self.report_bytes), dtype=np.uint8)
+        most = 2 * size + 64  # a user reads two words and about one for each member; too few only costs another round
+        done, unread = 0, np.empty(0, dtype=np.uint32)
+        while done < len(codes):
+            fresh = source.words(max(most, min((size + 4) * (len(codes) - done), LARGEST_RUN)))
+            words = np.concatenate([unread, fresh])
+            done, place = fill_subsets(rows, done, codes, domain, size, np.uint64(self._held), words)
+            unread = words[place:]
+        return rows
 
     def well_formed(self, payload: Payload) -> Mask:
-        from sfumato.local.protocols.packing import valid_subsets
+        import numpy as np
 
-        return valid_subsets(payload, len(self.domain), self.size)
+        from sfumato.local.protocols.bulk import within
+
+        members = np.bitwise_count(payload).sum(axis=1, dtype=np.int64)
+        valid: Mask = within(payload, len(self.domain)) & (members == self.size)
+        return valid
 
     def count(self, payload: Payload) -> Integers:
-        from sfumato.local.protocols.packing import bit_counts
+        from sfumato.local.protocols.bulk import bit_counts
 
         return bit_counts(payload, len(self.domain))

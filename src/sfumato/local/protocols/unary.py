@@ -1,6 +1,6 @@
-"""Unary encodings: one bit for each value of the domain, every bit flipped with its own chance.
+"""Unary encodings: one bit for each value of the domain, every bit flipped with its own probability.
 
-Symmetric as in basic RAPPOR (Erlingsson, Pihur & Korolova 2014) and in source 002, or optimised (Wang, Blocki, Li &
+Symmetric as in basic RAPPOR (Erlingsson, Pihur & Korolova 2014) and in Pedro (2022), or optimised (Wang, Blocki, Li &
 Jha 2017): the own bit is a fair coin, the others are set as rarely as ε allows.
 """
 
@@ -13,33 +13,35 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import ParameterError
-from sfumato.local.base import LocalProtocol
+from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import packed, words64
-from sfumato.local.probabilities import SCALE, chance_above, chance_below, exp_below, log_above
+from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sfumato.core.arrays import Codes, Integers, Mask, Payload
+    from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.local.domain import Value
     from sfumato.random import Source
 
 
 @dataclass(frozen=True)
 class UnaryEncoding(LocalProtocol):
-    """What the unary encodings share, given the chances of the own bit and of another (Wang et al. 2017).
+    """What the unary encodings share, given the probabilities of the own bit and of another (Wang et al. 2017).
 
     >>> [kind.name for kind in UnaryEncoding.__subclasses__()]
     ['sue', 'oue']
     """
 
+    auto_sizes: ClassVar[range] = ANY_SIZE
+
     @cached_property
     @abstractmethod
     def bits(self) -> tuple[int, int]:
-        """The chances, out of 2^64, that the own bit is set and that another bit is."""
+        """The probabilities, out of 2^64, that the own bit is set and that another bit is."""
 
     @property
-    def chances(self) -> dict[str, int]:
+    def thresholds(self) -> dict[str, int]:
         own, other = self.bits
         return {"own": own, "other": other}
 
@@ -57,7 +59,7 @@ class UnaryEncoding(LocalProtocol):
     def report_bytes(self) -> int:
         return -(-len(self.domain) // 8)
 
-    def _payload(self, code: int) -> bytes:
+    def draw(self, code: int) -> bytes:
         own, other = self.bits
         words = words64(len(self.domain))
         ones = (place for place, word in enumerate(words) if word < (own if place == code else other))
@@ -67,29 +69,35 @@ class UnaryEncoding(LocalProtocol):
         own, other = self.support
         bits, product = int.from_bytes(payload, "little"), Fraction(1)
         for place in range(len(self.domain)):
-            chance = own if place == code else other
-            product *= chance if bits >> place & 1 else 1 - chance
+            probability = own if place == code else other
+            product *= probability if bits >> place & 1 else 1 - probability
         return product
 
-    def _payloads(self, codes: Codes, source: Source) -> Payload:
-        from sfumato.local.protocols.packing import random_rows
+    def likelihood(self, payload: Payload, codes: Codes) -> Reals:
+        """Whether the value's bit is set."""
+        from sfumato.local.protocols.bulk import bits_at
+
+        return bits_at(payload, codes)
+
+    def draw_many(self, codes: Codes, source: Source) -> Payload:
+        from sfumato.local.protocols.bulk import random_rows
 
         return random_rows(codes, len(self.domain), *self.bits, source)
 
     def well_formed(self, payload: Payload) -> Mask:
-        from sfumato.local.protocols.packing import within
+        from sfumato.local.protocols.bulk import within
 
         return within(payload, len(self.domain))
 
     def count(self, payload: Payload) -> Integers:
-        from sfumato.local.protocols.packing import bit_counts
+        from sfumato.local.protocols.bulk import bit_counts
 
         return bit_counts(payload, len(self.domain))
 
 
 @dataclass(frozen=True)
 class SymmetricUnary(UnaryEncoding):
-    """Every bit keeps its value with p and is flipped with 1 - p; ε = 2 ln(p/(1-p)) (source 002; basic RAPPOR).
+    """Every bit keeps its value with p and is flipped with 1 - p; ε = 2 ln(p/(1-p)) (Pedro 2022; basic RAPPOR).
 
     >>> protocol = SymmetricUnary(["north", "south", "east"], 2.251)
     >>> protocol.spent <= 2.251, round(float(protocol.support[0]), 3)
@@ -97,6 +105,7 @@ class SymmetricUnary(UnaryEncoding):
     """
 
     name: ClassVar[str] = "sue"
+    words: ClassVar[str] = "symmetric unary encoding"
 
     @classmethod
     def from_p(cls, domain: Sequence[Value], p: float) -> SymmetricUnary:
@@ -115,7 +124,7 @@ class SymmetricUnary(UnaryEncoding):
     @cached_property
     def bits(self) -> tuple[int, int]:
         root = exp_below(Fraction(self.epsilon) / 2)
-        own = chance_below(root / (root + 1))
+        own = threshold_below(root / (root + 1))
         return own, SCALE - own
 
 
@@ -124,12 +133,13 @@ class OptimizedUnary(UnaryEncoding):
     """The own bit is set with 1/2, every other with 1/(e^ε + 1): least variance of a rare value (Wang et al. 2017).
 
     >>> protocol = OptimizedUnary(["north", "south", "east"], 1)
-    >>> [round(float(chance), 3) for chance in protocol.support]
+    >>> [round(float(probability), 3) for probability in protocol.support]
     [0.5, 0.269]
     """
 
     name: ClassVar[str] = "oue"
+    words: ClassVar[str] = "optimised unary encoding"
 
     @cached_property
     def bits(self) -> tuple[int, int]:
-        return SCALE // 2, chance_above(1 / (exp_below(self.epsilon) + 1))
+        return SCALE // 2, threshold_above(1 / (exp_below(self.epsilon) + 1))

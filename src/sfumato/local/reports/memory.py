@@ -20,7 +20,6 @@ from sfumato.core.files import write_durably
 from sfumato.errors import BudgetExceeded, InputError, ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
-from sfumato.local.protocols.rappor import COHORT_BYTES, Rappor
 from sfumato.local.reports.report import Report
 
 FORMAT = "sfumato-device-1"
@@ -52,7 +51,7 @@ class Memory:
             object.__setattr__(self, "total", Decimal("NaN"))
         if not self.total.is_finite() or self.total <= 0:
             raise ParameterError(f"the budget of a device is {self.budget!r}; it must be a number above 0")
-        with self._held() as content:
+        with self._locked() as content:
             if Decimal(content["budget"]) != self.total:
                 raise InputError(
                     f"device file '{self.path}' was begun with budget {content['budget']}; found {self.budget}, and a "
@@ -62,7 +61,7 @@ class Memory:
     @property
     def rounds(self) -> list[dict[str, str]]:
         """Every round this device reported in: its name, the question, and what it cost (0 for a repeated report)."""
-        with self._held() as content:
+        with self._locked() as content:
             return list(content["rounds"])
 
     @property
@@ -76,27 +75,28 @@ class Memory:
         Raises `BudgetExceeded` when the budget does not suffice, and has drawn nothing. Do not let the collector see
         that: it would tell it that the value changed. Send what `repeat` returns.
         """
-        question, key = _asked(protocol, value)
-        with self._held() as content:
+        question, key = protocol.question, protocol.answer_key(value)
+        with self._locked() as content:
             answers = content["answers"].setdefault(question, {})
             cost = Decimal(0) if key in answers else Decimal(repr(protocol.spent))
             left = self.total - sum((Decimal(entry["epsilon"]) for entry in content["rounds"]), Decimal(0))
             if cost > left:
                 raise BudgetExceeded({"epsilon": left}, {"epsilon": cost}, f"device '{self.path}'")
             if key not in answers:
-                answers[key] = base64.b64encode(_drawn(protocol, value, answers)).decode("ascii")
+                earlier = [base64.b64decode(kept) for kept in answers.values()]
+                answers[key] = base64.b64encode(protocol.draw_answer(value, earlier)).decode("ascii")
             content["last"][question] = key
             content["rounds"].append({"round": period, "question": question, "epsilon": str(cost)})
             self._store(content)
-            return _sent(protocol, base64.b64decode(answers[key]))
+            return protocol.report_answer(base64.b64decode(answers[key]))
 
     def repeat(self, protocol: LocalProtocol) -> Report:
         """The last report sent for this protocol and domain, which costs nothing; RAPPOR's with fresh noise."""
-        question = _question(protocol)
-        with self._held() as content:
+        question = protocol.question
+        with self._locked() as content:
             if question not in content["last"]:
                 raise InputError(f"device file '{self.path}' has no report for this question yet")
-            return _sent(protocol, base64.b64decode(content["answers"][question][content["last"][question]]))
+            return protocol.report_answer(base64.b64decode(content["answers"][question][content["last"][question]]))
 
     def _store(self, content: dict[str, Any]) -> None:
         try:
@@ -107,7 +107,7 @@ class Memory:
             ) from error
 
     @contextmanager
-    def _held(self) -> Iterator[dict[str, Any]]:
+    def _locked(self) -> Iterator[dict[str, Any]]:
         """The file's content, made if it is not there, with no other process at it until the block ends."""
         import fcntl  # only where a device keeps a memory; not every system has it
 
@@ -150,30 +150,3 @@ def _is_sound(content: dict[str, Any]) -> bool:
             base64.b64decode(text, validate=True)
     last_kept = all(key in answers[question] for question, key in content["last"].items())
     return last_kept and all(charge.is_finite() and charge >= 0 for charge in charges)
-
-
-def _question(protocol: LocalProtocol) -> str:
-    """What an answer is kept under; RAPPOR's does not depend on the collector's candidates, which come and go."""
-    if isinstance(protocol, Rappor):
-        return protocol.design_hash
-    return f"{protocol.design_hash}-{protocol.domain_hash}"
-
-
-def _asked(protocol: LocalProtocol, value: Value) -> tuple[str, str]:
-    """The question, and the value as the answers are kept by it; RAPPOR's need not be a candidate."""
-    key = json.dumps(value) if isinstance(protocol, Rappor) else str(protocol.encode(value))
-    return _question(protocol), key
-
-
-def _drawn(protocol: LocalProtocol, value: Value, answers: dict[str, str]) -> bytes:
-    """What is kept for a new value; a device stays in the RAPPOR cohort of its other answers."""
-    if not isinstance(protocol, Rappor):
-        return protocol.perturb(protocol.encode(value)).payload
-    cohort = next((int.from_bytes(base64.b64decode(kept)[:COHORT_BYTES], "little") for kept in answers.values()), None)
-    return protocol.permanent_of(value, cohort)
-
-
-def _sent(protocol: LocalProtocol, kept: bytes) -> Report:
-    if isinstance(protocol, Rappor):
-        return protocol.instantaneous(kept)
-    return Report(protocol.name, protocol.design_hash, protocol.domain_hash, kept)

@@ -31,7 +31,7 @@ class UnreadableReportError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a device sends: protocol name, fingerprints of its chances and of the domain, and the payload.
+    """What a device sends: protocol name, fingerprints of its probabilities and of the domain, and the payload.
 
     >>> report = Report("grr", "0f" * 8, "a0" * 8, bytes([2]))
     >>> Report.from_json(report.to_json()) == report

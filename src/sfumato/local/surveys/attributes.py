@@ -118,14 +118,14 @@ class Attributes:
         """Fresh reports of many users by attribute, from the places of their values in the domains."""
         import numpy as np
 
-        from sfumato.local.means.draws import uniform
+        from sfumato.local.protocols.bulk import uniform_integers
 
         sizes = {len(places) for places in codes.values()}
         if set(codes) != set(self.protocols) or len(sizes) != 1:
             raise InputError(f"reports need one value of each attribute ({', '.join(self.protocols)}) for every user")
         if self.mode == "split":
             return {name: self.protocols[name].report_many(places, source) for name, places in codes.items()}
-        lots = uniform(LOTS, sizes.pop(), source)
+        lots = uniform_integers(LOTS, sizes.pop(), source)
         drawn = np.searchsorted(np.array([end for _, end in self._ends()]), lots, side="right")
         return {
             name: self.protocols[name].report_many(np.asarray(codes[name])[drawn == number], source)

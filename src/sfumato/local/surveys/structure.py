@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.arrays import Codes, Reals
-from sfumato.local.surveys.crossing import Crossing, View
+from sfumato.local.surveys.survey import Crossing, View
 
 DISPERSIONS = np.geomspace(1e-4, 30.0, 80)  # squared relative deviation of a view's cells from the table so far
 EVIDENCE = 2.0  # a view that raises the log-likelihood by less says nothing that noise would not
@@ -42,7 +42,7 @@ class Observed:
 def fit(crossing: Crossing, observed: Sequence[Observed], users: float) -> Reals:
     """Return expected counts for every cell that agree with all views as far as their reports are to be trusted.
 
-    >>> from sfumato.local.surveys.crossing import Axis
+    >>> from sfumato.local.surveys.survey import Axis
     >>> crossing = Crossing([Axis("sex", ("f", "m")), Axis("hour", ("8", "17"))])
     >>> sure = [Observed(View((name,), 0.5), np.array(counts), 1.0, 0.0)
     ...         for name, counts in (("sex", [80.0, 20.0]), ("hour", [50.0, 50.0]))]

@@ -30,16 +30,6 @@ RAW = "The true counts beside the estimates are those of the original rows; no c
 UNSEEN = " This is computed from the reports alone; no true value was seen."
 Places = np.ndarray[tuple[int], np.dtype[np.int64]]
 Truth = Mapping[str, int]
-WORDS = {
-    "grr": "generalised randomised response",
-    "hr": "Hadamard response",
-    "olh": "local hashing",
-    "oue": "optimised unary encoding",
-    "rappor": "RAPPOR",
-    "rr": "randomised response",
-    "ss": "subset selection",
-    "sue": "symmetric unary encoding",
-}
 
 
 def local_report(estimate: Estimate, *, title: str = TITLE) -> str:
@@ -84,7 +74,7 @@ def local_chapter(
 def _summary(estimate: Estimate, truth: Truth | None) -> Markup:
     protocol = estimate.protocol
     lead = (
-        f"{count(estimate.users)} reports by {WORDS[protocol.name]} say how often each of "
+        f"{count(estimate.users)} reports by {protocol.words or protocol.name} say how often each of "
         f"{count(len(estimate.values))} values occurs, and no report tells its own value: each is "
         f"ε={protocol.spent:.4g} locally private.{UNSEEN * (truth is None)}"
     )

@@ -21,8 +21,8 @@ from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.means.base import MeanProtocol
 from sfumato.local.means.tally import MeanTally
-from sfumato.local.reports.lines import report_lines
-from sfumato.local.reports.wire import header_line
+from sfumato.local.reports.files import header_line
+from sfumato.local.reports.forms import report_lines
 from sfumato.stream.runtime.batch import number
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.collector.tally import Tally
 from sfumato.local.domain import fingerprint
-from sfumato.local.reports.header import to_header
-from sfumato.local.reports.wire import aggregate_file, read_header
+from sfumato.local.reports.files import aggregate_file, read_header, to_header
 
 if TYPE_CHECKING:
     import pandas as pd

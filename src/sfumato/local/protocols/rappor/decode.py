@@ -82,7 +82,7 @@ def decode(protocol: Rappor, tally: Tally, *, consistent: bool | str = True) -> 
 
 def _equations(protocol: Rappor, tally: Tally) -> Equations:
     table = tally.counts.reshape(protocol.cohorts, 1 + protocol.bits).astype(np.float64)
-    own, other = (float(chance) for chance in protocol.support)
+    own, other = (float(probability) for probability in protocol.support)
     users, bits = table[:, :1], table[:, 1:]
     share = np.clip(bits / np.maximum(users, 1.0), other, own)
     deviation = np.sqrt(np.maximum(users, 1.0) * share * (1 - share)) / (own - other)

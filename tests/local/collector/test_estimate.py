@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.local.collector.consistency import base_cut, norm, norm_mul, norm_sub, rounded
+from sfumato.local.collector.estimate import base_cut, norm, norm_mul, norm_sub, round_counts
 
 
 def test_norm_sub_of_a_worked_example() -> None:
@@ -23,8 +23,8 @@ def test_the_kin_of_norm_sub() -> None:
     raw = np.array([6.4, -3.4, 2.0])
     assert norm(raw, 8).sum() == pytest.approx(8)
     assert norm_mul(raw, 8).tolist() == pytest.approx([8 * 6.4 / 8.4, 0, 8 * 2 / 8.4])
-    assert rounded(raw).tolist() == [6.0, 0.0, 2.0]
-    assert rounded(np.array([0.5, 1.5, 2.5])).tolist() == [0.0, 2.0, 2.0]  # halves go to even, without a drift
+    assert round_counts(raw).tolist() == [6.0, 0.0, 2.0]
+    assert round_counts(np.array([0.5, 1.5, 2.5])).tolist() == [0.0, 2.0, 2.0]  # halves go to even, without a drift
 
 
 def test_base_cut_uses_each_values_own_deviation() -> None:

@@ -1,7 +1,8 @@
 """Report files: a header with the protocol and the whole domain, then reports as JSON lines or as packed blocks.
 
-Reading holds one block or one batch of lines at a time. Whatever is malformed, cut off, or another protocol's or
-domain's is rejected and counted by its reason; no byte of it reaches a count.
+The header is enough to read the file alone; one whose thresholds are not those of its own parameters is refused, since
+then nobody knows what was promised. Reading holds one block or one batch of lines at a time. Whatever is malformed, cut
+off, or another protocol's or domain's is rejected and counted by its reason; no byte of it reaches a count.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from sfumato.core.files import Staging
 from sfumato.errors import InputError, ParameterError
 from sfumato.local.base import LocalProtocol
-from sfumato.local.reports.blocks import LARGEST_HEADER, MAGIC, read_blocks, write_block
-from sfumato.local.reports.header import from_header, to_header
-from sfumato.local.reports.lines import read_lines, report_lines
+from sfumato.local.protocol_choice import protocol_class
+from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC, read_blocks, read_lines, report_lines, write_block
 from sfumato.local.reports.report import Report, Reports
 
 if TYPE_CHECKING:
@@ -27,6 +28,53 @@ if TYPE_CHECKING:
 
 FORMAT = "sfumato-local-reports"
 FORMS = ("lines", "packed")
+VERSION = 1
+
+
+def to_header(protocol: LocalProtocol) -> dict[str, Any]:
+    """Return the header of a protocol, as JSON values; probabilities are texts, since JSON readers round large numbers.
+
+    >>> from sfumato.local import SymmetricUnary
+    >>> to_header(SymmetricUnary(["a", "b"], 1))["protocol"]
+    'sue'
+    """
+    return {
+        "version": VERSION,
+        "protocol": protocol.name,
+        "parameters": protocol.parameters(),
+        "chances": {name: str(number) for name, number in protocol.thresholds.items()},
+        "epsilon": protocol.spent,
+        "domain_hash": protocol.domain_hash,
+        "domain": list(protocol.domain),
+    }
+
+
+def from_header(header: object, *, where: str) -> LocalProtocol:
+    """Return the protocol of a header; one that is incomplete or contradicts itself is refused.
+
+    >>> from sfumato.local import SymmetricUnary
+    >>> protocol = SymmetricUnary(["a", "b"], 1)
+    >>> from_header(to_header(protocol), where="here") == protocol
+    True
+    """
+    if not isinstance(header, Mapping) or header.get("version") != VERSION:
+        raise InputError(f"{where}: the header is not one of version {VERSION}")
+    name, parameters, domain = (header.get(key) for key in ("protocol", "parameters", "domain"))
+    if not isinstance(name, str) or not isinstance(parameters, Mapping) or not isinstance(domain, list):
+        raise InputError(f"{where}: the header needs a protocol, parameters and a domain")
+    try:
+        kind = protocol_class(name)
+    except ParameterError as error:
+        raise InputError(f"{where}: {error}") from error
+    if set(parameters) - {entry.name for entry in fields(kind)} or "domain" in parameters:
+        raise InputError(f"{where}: the header's parameters are not those of {name}")
+    try:
+        protocol = kind(domain=tuple(domain), **parameters)
+    except (ParameterError, TypeError, OverflowError) as error:
+        raise InputError(f"{where}: the header is not usable: {error}") from error
+    if to_header(protocol) != dict(header):
+        raise InputError(f"{where}: the header's chances, ε or domain hash are not those of its own parameters")
+    return protocol
 
 
 def write_reports(
@@ -108,9 +156,9 @@ def read_header(path: str | Path) -> LocalProtocol:
     sfumato.errors.InputError: report file 'no such file' cannot be read: No such file or directory
     """
     where = f"report file '{path}'"
-    with _opened(path) as file:
+    with _open_existing(path) as file:
         try:
-            return _read_header(_inflated(file), where)[0]
+            return _read_header(_inflate(file), where)[0]
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(f"{where} is a damaged gzip file: {error}") from error
 
@@ -122,7 +170,7 @@ def aggregate_file(path: str | Path, protocol: LocalProtocol | None = None) -> T
     Traceback (most recent call last):
     sfumato.errors.InputError: report file 'no such file' cannot be read: No such file or directory
     """
-    with _opened(path) as file:
+    with _open_existing(path) as file:
         return aggregate_stream(file, protocol, where=f"report file '{path}'")
 
 
@@ -139,7 +187,7 @@ def aggregate_stream(file: IO[bytes], protocol: LocalProtocol | None = None, *, 
     """
     from sfumato.local.collector.tally import Tally
 
-    plain = _inflated(file)
+    plain = _inflate(file)
     try:
         written_by, packed = _read_header(plain, where)
         tally = Tally(written_by if protocol is None else protocol)
@@ -149,7 +197,7 @@ def aggregate_stream(file: IO[bytes], protocol: LocalProtocol | None = None, *, 
     return tally
 
 
-def _inflated(file: IO[bytes]) -> IO[bytes]:
+def _inflate(file: IO[bytes]) -> IO[bytes]:
     """The file itself, or what a compressed one holds."""
     buffered = file if hasattr(file, "peek") else io.BufferedReader(cast("io.RawIOBase", file))
     compressed = buffered.peek(2)[:2] == b"\x1f\x8b"
@@ -169,7 +217,7 @@ def _batches(protocol: LocalProtocol, reports: Iterable[Reports | Report]) -> It
             yield protocol.packed(np.frombuffer(batch.payload, dtype=np.uint8).reshape(1, -1))
 
 
-def _opened(path: str | Path) -> IO[bytes]:
+def _open_existing(path: str | Path) -> IO[bytes]:
     try:
         return Path(path).open("rb")
     except OSError as error:

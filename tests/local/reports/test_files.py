@@ -9,8 +9,8 @@ import pytest
 
 from sfumato.errors import InputError, ParameterError
 from sfumato.local import GeneralizedResponse, LocalProtocol, OptimizedUnary, aggregate_file, read_header, write_reports
-from sfumato.local.reports.blocks import HEAD, LARGEST_BLOCK
-from sfumato.local.reports.wire import aggregate_stream, write_stream
+from sfumato.local.reports.files import aggregate_stream, write_stream
+from sfumato.local.reports.forms import HEAD, LARGEST_BLOCK
 from sfumato.random import SeededSource
 
 PROTOCOL = OptimizedUnary(("rød", "green", 7), 1.5)
@@ -138,10 +138,10 @@ def test_lines_may_be_spaced_otherwise_than_ours() -> None:
 
 
 def test_lines_are_counted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.local.reports import lines
+    from sfumato.local.reports import forms
 
     whole = aggregate_stream(io.BytesIO(content("lines")))
-    monkeypatch.setattr(lines, "CHUNK_REPORTS", 3)
+    monkeypatch.setattr(forms, "CHUNK_REPORTS", 3)
     assert aggregate_stream(io.BytesIO(content("lines"))) == whole
 
 
