@@ -46,6 +46,7 @@ class Datafly(PartitionAnonymizer):
     }
     OPTIONS: ClassVar = {"suppress": SUPPRESS, "local": LOCAL, "ranges": RANGES, "keep_order": KEEP_ORDER}
     algorithm: ClassVar = "datafly"
+    reads_counts: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

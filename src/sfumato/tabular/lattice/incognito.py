@@ -67,6 +67,7 @@ class Incognito(PartitionAnonymizer):
     }
     OPTIONS: ClassVar = {"metric": METRIC, "ranges": RANGES, "keep_order": KEEP_ORDER}
     algorithm: ClassVar = "incognito"
+    reads_counts: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

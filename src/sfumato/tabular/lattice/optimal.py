@@ -55,6 +55,7 @@ class Optimal(PartitionAnonymizer):
         "keep_order": KEEP_ORDER,
     }
     algorithm: ClassVar = "optimal"
+    reads_counts: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

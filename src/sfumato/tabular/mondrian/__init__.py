@@ -55,6 +55,7 @@ class Mondrian(PartitionAnonymizer):
         "keep_order": KEEP_ORDER,
     }
     algorithm: ClassVar = "mondrian"
+    reads_counts: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

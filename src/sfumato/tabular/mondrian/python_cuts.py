@@ -85,9 +85,7 @@ class PythonCuts:
         values, running = _running(codes, weights)
         allowable = (running >= least) & (weights.sum() - running >= least)
         if column.attribute.hierarchy is not None:
-            shared = [
-                int(column.shared[low + 1 : high + 1].min()) for low, high in itertools.pairwise(values)
-            ]
+            shared = [int(column.shared[low + 1 : high + 1].min()) for low, high in itertools.pairwise(values)]
             allowable &= np.array(shared) == min(shared)  # only between the children of the node at hand
         if not allowable.any():
             return None
