@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfumato.errors import ParameterError, suggestion
 
@@ -90,6 +91,23 @@ def failures(kind: str, base: type[Class]) -> list[Failure]:
     []
     """
     return [found for name in names(kind) if isinstance(found := _load(kind, name, base), Failure)]
+
+
+def load_object(place: str) -> Any:
+    """Return what "module:name" stands for: how a class declares what lies in a room above its own.
+
+    >>> load_object("sfumato.release.card:Card").__name__
+    'Card'
+    >>> load_object("sfumato.release.card:Crad")
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: 'sfumato.release.card:Crad' cannot be loaded: module 'sfumato.release.card' has no \
+attribute 'Crad'
+    """
+    module, _, name = place.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ParameterError(f"'{place}' cannot be loaded: {error}") from error
 
 
 @cache

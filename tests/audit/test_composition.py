@@ -20,7 +20,7 @@ from sfumato.cli.main import run
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate.workload import Queries
 from sfumato.table.distinct import Numbering
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import Partition, PartitionAnonymizer
 from sfumato.tabular.problem import Problem
 
 QUASI = ["age", "sex", "zip"]
@@ -33,7 +33,7 @@ def census(rows: int = 2000) -> sf.Table:
 
 
 @dataclass(frozen=True)
-class PublicCells(Anonymizer):
+class PublicCells(PartitionAnonymizer):
     """Classes by halves of the ages' order, whatever the rows are: nothing that one row could change."""
 
     ranges: str = "text"
@@ -133,7 +133,7 @@ def test_sums_and_means_fall_too(answer: str, query: str) -> None:
 
 
 @pytest.mark.parametrize("anonymizer", [sf.MDAV(), sf.Datafly(), sf.Incognito(), sf.Mondrian(relaxed=True)])
-def test_other_anonymizers_fall(anonymizer: Anonymizer) -> None:
+def test_other_anonymizers_fall(anonymizer: PartitionAnonymizer) -> None:
     finding = composition(census(), SCHEMA, K10, anonymizer, epsilon=0.1, trials=2)
     assert finding.refuted
     assert finding.evidence["algorithm"] == anonymizer.algorithm

@@ -1,123 +1,64 @@
-"""Which algorithm finds the classes, and the options that each of them takes."""
+"""Which algorithm makes the release, and which models hold on it: the options of every class that is offered."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Parameter
-
-from sfumato.cli.options import Flag, Whole
-from sfumato.errors import ParameterError
+from sfumato import plugins
+from sfumato.cli.plugin_options import given, names_of, option_group, parameter_group
+from sfumato.models import Model, models_from_options
+from sfumato.schema import Schema
+from sfumato.tabular.base import Anonymizer, PartitionAnonymizer
 
 if TYPE_CHECKING:
-    from sfumato.tabular import Anonymizer, PrivateMondrian, SafePub
 
-CLASSES = {
-    "mondrian": "Mondrian",
-    "datafly": "Datafly",
-    "incognito": "Incognito",
-    "optimal": "Optimal",
-    "anatomy": "Anatomy",
-    "mdav": "MDAV",
-    "mdav+": "MDAVPlus",
-    "mdav-plus": "MDAVPlus",
-    "mdav*": "MDAVStar",
-    "mdav-star": "MDAVStar",
-    "vmdav": "VMDAV",
-    "univariate": "Univariate",
-    "kanonymeans": "KAnonyMeans",
-    "kanonymeans*": "KAnonyMeansStar",
-    "kanonymeans-star": "KAnonyMeansStar",
-    "best": "Improve",
-    "safepub": "SafePub",
-    "private-mondrian": "PrivateMondrian",
-}
-PRIVATE = ("safepub", "private-mondrian")
-Algorithm = Literal[
-    "mondrian",
-    "datafly",
-    "incognito",
-    "optimal",
-    "anatomy",
-    "mdav",
-    "mdav+",
-    "mdav-plus",
-    "mdav*",
-    "mdav-star",
-    "vmdav",
-    "univariate",
-    "kanonymeans",
-    "kanonymeans*",
-    "kanonymeans-star",
-    "best",
-    "safepub",
-    "private-mondrian",
-]
+    @dataclass(frozen=True)
+    class AlgorithmOptions:
+        """How the release is made."""
 
+        algorithm: str = "mondrian"
 
-@Parameter(name="*", group="Algorithm")
-@dataclass(frozen=True, kw_only=True)
-class AlgorithmOptions:
-    """How classes are found and written.
+    @dataclass(frozen=True)
+    class ModelOptions:
+        """What every class of the release must satisfy."""
 
-    Attributes:
-        algorithm: How classes are found.
-        relaxed: Let equal values fall on both sides of a cut (mondrian).
-        suppress: Share of the rows that may be suppressed (datafly, optimal).
-        metric: What the chosen generalisation has least of (incognito, optimal). [default: ncp]
-        seconds: How long to search (kanonymeans*, best). [default for best: 60]
-        seed: Steers a search; it is no secret (kanonymeans, kanonymeans*, best).
-        local: Give suppressed rows wider labels of their own where that holds them (datafly, optimal).
-        ranges: Write numeric ranges as text, or as two columns x_min and x_max. [default: text]
-        keep_order: Leave rows in their order, which the card reports as a risk.
-        epsilon: How much one person can change what is published; smaller is safer (safepub, private-mondrian).
-        delta: How likely that may fail (safepub). [default: 1e-06]
-        beta: Share of the rows that is sampled in secret; worked out from --k unless given (safepub).
-        depth: How often the whole is cut at most (private-mondrian). [default: 10]
-    """
-
-    algorithm: Algorithm = "mondrian"
-    relaxed: Flag = False
-    suppress: float | None = None
-    metric: Annotated[Literal["ncp", "discernibility", "height"] | None, Parameter(show_default=False)] = None
-    seconds: float | None = None
-    seed: Whole = None
-    local: Flag = False
-    ranges: Annotated[Literal["text", "columns"] | None, Parameter(show_default=False)] = None
-    keep_order: Flag = False
-    epsilon: float | None = None
-    delta: float | None = None
-    beta: float | None = None
-    depth: Whole = None
-
-    @property
-    def private(self) -> bool:
-        """Whether the algorithm promises differential privacy."""
-        return self.algorithm in PRIVATE
-
-    def build(self) -> Anonymizer:
-        """Return an anonymizer whose classes a series of releases can go on with."""
-        from sfumato.tabular import Anonymizer
-
-        chosen = self.build_any()
-        if not isinstance(chosen, Anonymizer):
-            raise ParameterError(f"{self.algorithm} makes private tables, which a series of classes cannot go on with")
-        return chosen
-
-    def build_any(self) -> Anonymizer | PrivateMondrian | SafePub:
-        """Return the anonymizer, or say which of the given options it does not take."""
-        kind: type[Anonymizer | PrivateMondrian | SafePub] = getattr(
-            import_module("sfumato.tabular"), CLASSES[self.algorithm]
+    PlainAlgorithm = str
+else:
+    _OFFERED = plugins.every("anonymizers", Anonymizer)
+    _UNUSABLE = [found.name for found in plugins.failures("anonymizers", Anonymizer)]
+    _WORDS = "How classes are found."
+    AlgorithmOptions = option_group("Algorithm", "algorithm", "mondrian", _WORDS, _OFFERED, _UNUSABLE)
+    ModelOptions = parameter_group(
+        "Models", "What every class of a release must satisfy.", plugins.every("models", Model)
+    )
+    PlainAlgorithm = Literal[
+        names_of(
+            {
+                name: kind
+                for name, kind in _OFFERED.items()
+                if issubclass(kind, PartitionAnonymizer) and "seed" not in kind.OPTIONS
+            }
         )
-        taken = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]  # anonymizers are dataclasses
-        given = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "algorithm"}
-        given = {name: value for name, value in given.items() if value is not None and value is not False}
-        for name in given:
-            if name not in taken:
-                options = ", ".join(f"--{option.replace('_', '-')}" for option in sorted(taken))
-                raise ParameterError(f"--{name.replace('_', '-')} is no option of {self.algorithm}; it takes {options}")
-        if self.private and self.epsilon is None:
-            raise ParameterError(f"{self.algorithm} needs --epsilon, for example --epsilon 0.1")
-        return kind(**given)
+    ]
+
+
+def chosen_anonymizer(options: AlgorithmOptions) -> Anonymizer:
+    """Return the anonymizer that options ask for, or say which of them it does not take."""
+    kind = plugins.find("anonymizers", options.algorithm, Anonymizer)
+    return kind.from_options(given(options, "algorithm"), called=options.algorithm)
+
+
+def partition_anonymizer(name: str) -> PartitionAnonymizer:
+    """Return the anonymizer of a name, with its own defaults.
+
+    >>> partition_anonymizer("mdav-plus").algorithm
+    'mdav+'
+    """
+    return plugins.find("anonymizers", name, PartitionAnonymizer)()  # type: ignore[type-abstract]
+
+
+def asked_models(options: ModelOptions, schema: Schema, *, needed: bool = True) -> list[Model]:
+    """Return the models that options ask for, those of sensitive columns once for each."""
+    found: dict[str, Any] = given(options)
+    return models_from_options(found, schema, needed=needed)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sfumato.cli.algorithms import AlgorithmOptions
+from sfumato.cli.algorithms import ModelOptions, PlainAlgorithm, asked_models, partition_anonymizer
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
-from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions, Whole
+from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
-
-Audited = Literal[
-    "mondrian", "datafly", "incognito", "optimal", "anatomy", "mdav", "mdav-plus", "mdav-star", "vmdav", "univariate"
-]
 
 
 def composition(
@@ -22,7 +18,7 @@ def composition(
     epsilon: float,
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
-    algorithm: Audited = "mondrian",
+    algorithm: PlainAlgorithm = "mondrian",
     query: Literal["inclusion", "overlap", "expected"] = "inclusion",
     answer: Literal["count", "sum", "mean"] = "count",
     trials: Whole = 1000,
@@ -51,7 +47,7 @@ def composition(
     from sfumato.table import read
 
     schema = roles.build()
-    asked, chosen = models.build(schema), AlgorithmOptions(algorithm=algorithm).build()
+    asked, chosen = asked_models(models, schema), partition_anonymizer(algorithm)
     times, start = 0 if trials is None else trials, seed or 0
     with Staging() as staging, steps(2) as step:
         place = None if output is None else staging.place(output)

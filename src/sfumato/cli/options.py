@@ -1,4 +1,4 @@
-"""Options that several commands share: which part columns play, which models hold, and how options are written."""
+"""Options that several commands share: which part columns play, and how options are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from cyclopts import Parameter, Token
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sfumato.models import Model
     from sfumato.schema import Schema
 
 
@@ -90,46 +89,3 @@ def _with_hierarchy(schema: Schema, entry: str) -> Schema:
     plain = replace(schema.columns[name], kind=Kind.CATEGORY, bounds=None, categories=None)
     column = replace(plain, hierarchy=read_hierarchy(file), hierarchy_file=file)
     return replace(schema, columns={**schema.columns, name: column})
-
-
-@Parameter(name="*", group="Models")
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """What every class of a release must satisfy.
-
-    Attributes:
-        k: Every class has at least k rows (k persons with --person).
-        l: Every class has at least l well-represented values in each sensitive column.
-        l_kind: What well-represented means.
-        c: The c of recursive (c, l)-diversity.
-        t: Every class is within distance t of the whole table in each sensitive column.
-        t_distance: How far apart two sensitive values are; auto follows the column's type.
-        alpha: No sensitive value has more than this share of a class (needs --k).
-    """
-
-    k: Whole = None
-    l: float | None = None
-    l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
-    c: float = 2.0
-    t: float | None = None
-    t_distance: Literal["auto", "equal", "ordered", "hierarchical"] = "auto"
-    alpha: float | None = None
-
-    def build(self, schema: Schema) -> list[Model]:
-        """Return the models, each diversity model once for every sensitive column."""
-        from sfumato.models import AlphaK, KAnonymity, LDiversity, TCloseness
-        from sfumato.schema import Role
-
-        columns = schema.names(Role.SENSITIVE)
-        if (self.l, self.t, self.alpha) != (None, None, None) and not columns:
-            raise ParameterError("--l, --t and --alpha speak of sensitive columns; name them with --sensitive")
-        if self.alpha is not None and self.k is None:
-            raise ParameterError("--alpha needs --k; give both")
-        models: list[Model] = [] if self.k is None else [KAnonymity(self.k)]
-        for column in columns:
-            models += [] if self.l is None else [LDiversity(self.l, column, self.l_kind, self.c)]
-            models += [] if self.t is None else [TCloseness(self.t, column, self.t_distance)]
-            models += [] if self.alpha is None or self.k is None else [AlphaK(self.alpha, self.k, column)]
-        if not models:
-            raise ParameterError("no model was asked for; give --k, for example --k 10")
-        return models

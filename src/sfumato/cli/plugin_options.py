@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, make_dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -16,30 +16,62 @@ Classes = Mapping[str, type[Validated]]
 PAIR: dict[str, Any] = {"metavar": "LOW HIGH", "allow_leading_hyphen": True, "negative": ()}
 
 
-def option_group(title: str, choice: str, default: str, words: str, classes: Classes) -> type[Any]:
+def option_group(
+    title: str, choice: str, default: str, words: str, classes: Classes, unusable: Sequence[str] = ()
+) -> type[Any]:
     """Return a group of options: `choice` names one of the classes, the others are what the classes take.
 
-    An option that was not given is None, so that the class's own default stands.
+    An option that was not given is None, so that the class's own default stands. Names of classes that cannot be used
+    can be chosen too, so that the sentence that says why is heard.
 
     >>> from sfumato.models import KAnonymity
     >>> group = option_group("Model", "model", "k", "What holds.", {"k": KAnonymity})
     >>> group().model
     'k'
     """
-    called = tuple(name for name, kind in classes.items() for name in (name, *getattr(kind, "aliases", ())))
-    first = (choice, Annotated[Literal[called], Parameter(help=words)], default)
-    made = make_dataclass(f"{choice.title()}Options", [first, *_fields(classes)], frozen=True, kw_only=True)
-    made.__doc__ = f"{title}: {words}"
-    return Parameter(name="*", group=title)(made)
+    first = (choice, Annotated[Literal[(*names_of(classes), *unusable)], Parameter(help=words)], default)
+    return _group(title, choice, words, [first, *_fields(classes)])
 
 
-def given(options: Any, choice: str) -> dict[str, Any]:
-    """Return the options that a person gave, by name, without the choice itself."""
+def parameter_group(title: str, words: str, classes: Classes) -> type[Any]:
+    """Return a group of all options that the classes take, none of them chosen by name.
+
+    >>> from sfumato.models import KAnonymity
+    >>> parameter_group("Models", "What holds.", {"k-anonymity": KAnonymity})(k=3).k
+    3
+    """
+    return _group(title, title, words, list(_fields(classes)))
+
+
+def names_of(classes: Classes) -> tuple[str, ...]:
+    """Return the names and aliases of classes.
+
+    >>> from sfumato.tabular import MDAVPlus
+    >>> names_of({"mdav+": MDAVPlus})
+    ('mdav+', 'mdav-plus')
+    """
+    return tuple(name for name, kind in classes.items() for name in (name, *getattr(kind, "aliases", ())))
+
+
+def given(options: Any, choice: str | None = None) -> dict[str, Any]:
+    """Return the options that a person gave, by name, without the choice itself.
+
+    >>> from sfumato.models import KAnonymity
+    >>> given(option_group("Model", "model", "k", "What holds.", {"k": KAnonymity})(k=3), "model")
+    {'k': 3}
+    """
     return {
         name: value
         for name, value in vars(options).items()
         if name != choice and value is not None and value is not False
     }
+
+
+def _group(title: str, name: str, words: str, entries: Sequence[tuple[str, Any, Any]]) -> type[Any]:
+    made = make_dataclass(f"{name.title()}Options", entries, frozen=True, kw_only=True)
+    made.__doc__ = f"{title}: {words}"
+    made.__module__ = __name__  # cyclopts looks into no class of the standard library, where this one is made
+    return Parameter(name="*", group=title)(made)
 
 
 def _fields(classes: Classes) -> Iterator[tuple[str, Any, Any]]:
@@ -52,16 +84,23 @@ def _fields(classes: Classes) -> Iterator[tuple[str, Any, Any]]:
             _, sentences = entries.setdefault(name, (hints[parameter], {}))
             sentences.setdefault(_sentence(kind, parameter, option.words), []).append(called)
     for name, (hint, sentences) in entries.items():
-        words = " ".join(f"{text.removesuffix('.')} ({', '.join(takers)})." for text, takers in sentences.items())
+        words = " ".join(_with_takers(text, takers, len(classes)) for text, takers in sentences.items())
         annotation, default = _annotated(hint, words)
         yield name, annotation, default
+
+
+def _with_takers(sentence: str, takers: Sequence[str], every: int) -> str:
+    """Return a sentence and who takes the option; where most of several classes do, nobody needs a list."""
+    return sentence if 1 < every <= 2 * len(takers) else f"{sentence.removesuffix('.')} ({', '.join(takers)})."
 
 
 def _sentence(kind: type[Validated], parameter: str, words: str) -> str:
     """Return what an option does, and what stands where it is not given."""
     default = next((entry.default for entry in fields(kind) if entry.name == parameter), MISSING)  # type: ignore[arg-type]
-    plain = default is MISSING or default is None or isinstance(default, bool | tuple)
-    return words if plain else f"{words.removesuffix('.')}; {default} unless given."
+    if default is MISSING or default is None or isinstance(default, bool | tuple):
+        return words
+    stands = f"{default:g}" if isinstance(default, float) else default
+    return f"{words.removesuffix('.')}; {stands} unless given."
 
 
 def _annotated(hint: Any, words: str) -> tuple[Any, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_text
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from sfumato.cli.algorithms import AlgorithmOptions
-from sfumato.cli.options import Flag, Input, ModelOptions, RoleOptions, Whole
+from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
+from sfumato.cli.findings import say
+from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
@@ -32,8 +31,6 @@ def series(
         l: How many sensitive values must remain possible for everybody.
         json: Print the findings as JSON.
     """
-    import msgspec
-
     from sfumato.audit import series as attack
     from sfumato.table import read
 
@@ -45,13 +42,7 @@ def series(
                 table.column(roles.person)  # a pseudonym named here must be there to be followed
         step("attacking")
         findings = attack(published, roles.build(), l=2 if l is None else l)
-    if json:
-        sys.stdout.write(json_text.dumps([msgspec.to_builtins(finding) for finding in findings], indent=2) + "\n")
-    else:
-        for finding in findings:
-            found = str(finding.evidence.get("reason", ""))
-            sys.stdout.write(f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}\n")
-    return 1 if any(finding.refuted for finding in findings) else 0
+    return say(findings, json=json)
 
 
 def republish(
@@ -87,7 +78,7 @@ def republish(
     if output is None and (card or report):
         raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")
     schema = roles.build()
-    asked, chosen = models.build(schema), algorithm.build()
+    asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
     with Staging() as staging, steps(3) as step:
         outputs = None if output is None else Outputs.place(staging, output, card, report)
         step("reading")

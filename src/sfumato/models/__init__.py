@@ -1,11 +1,24 @@
 """What "anonymous" means: questions about the counts inside equivalence classes."""
 
 from sfumato.models.alpha_k import AlphaK
+from sfumato.models.asked import model_on_card, models_from_options
 from sfumato.models.base import Model
 from sfumato.models.crowd_blending import CrowdBlending
-from sfumato.models.groups import Groups, Histograms
+from sfumato.models.groups import ClassCounts, Groups, Histograms
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.t_closeness import TCloseness
 
-__all__ = ["AlphaK", "CrowdBlending", "Groups", "Histograms", "KAnonymity", "LDiversity", "Model", "TCloseness"]
+__all__ = [
+    "AlphaK",
+    "ClassCounts",
+    "CrowdBlending",
+    "Groups",
+    "Histograms",
+    "KAnonymity",
+    "LDiversity",
+    "Model",
+    "TCloseness",
+    "model_on_card",
+    "models_from_options",
+]

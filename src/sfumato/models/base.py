@@ -6,59 +6,169 @@ Monotonicity under merging and under suppression is declared apart, as ARX does 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from sfumato.core.parameters import Validated
-from sfumato.models.criteria import Criterion
-from sfumato.models.groups import Groups
+from sfumato.models.criteria import SLACK, Criterion
+from sfumato.models.groups import ClassCounts, Groups
+from sfumato.release.card import MeasuredModel
 from sfumato.table.coding import Column
 
 
 class Model(Validated, ABC):
     """What a release must satisfy in every class; frozen dataclasses derive from it.
 
-    >>> import sfumato as sf
-    >>> [issubclass(model, Model) for model in (sf.KAnonymity, sf.LDiversity, sf.TCloseness, sf.AlphaK)]
-    [True, True, True, True]
+    A class declares its name at the command line (`called`), its options there (`OPTIONS`), which of its parameters is
+    the limit (`asks`), whether that is the least or the most (`at_least`), and its names on cards (`card_names`). It
+    writes one method, `class_value`: the value of one class's counts. A field `column` names a sensitive column.
+
+    >>> from dataclasses import dataclass
+    >>> from sfumato.core.parameters import Whole
+    >>> @dataclass(frozen=True)
+    ... class AtLeast(Model):
+    ...     n: int
+    ...     RULES = {"n": Whole(1)}
+    ...     called, asks, at_least, card_names = "at-least", "n", True, ("at-least-n",)
+    ...     merge_monotone = suppression_monotone = True
+    ...     def class_value(self, one):
+    ...         return one.units
+    >>> groups = Groups.of(np.array([0, 0, 1]))
+    >>> AtLeast(2).measure(groups), AtLeast(2).failing(groups).tolist()
+    (1.0, [False, True])
     """
 
+    called: ClassVar[str]
+    asks: ClassVar[str]
+    at_least: ClassVar[bool]
+    card_names: ClassVar[tuple[str, ...]]
     merge_monotone: ClassVar[bool]
     suppression_monotone: ClassVar[bool]
-    at_least: ClassVar[bool]
+
+    @abstractmethod
+    def class_value(self, one: ClassCounts) -> float:
+        """The value that one class has: the criterion, slow and obvious."""
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        """Return instances for the conformance suite, whose sensitive columns are `disease` and `income`.
+
+        >>> from sfumato import KAnonymity
+        >>> KAnonymity.sample()
+        (KAnonymity(k=3),)
+        """
+        raise NotImplementedError(f"{cls.__name__} declares no sample")
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """The model's name as it stands on a card."""
+        return type(self).card_names[0]
 
     @property
-    @abstractmethod
     def asked(self) -> float:
         """The value that the release must reach, or must not exceed."""
+        limit: float = getattr(self, type(self).asks)
+        return limit
 
     @property
     def sensitive(self) -> str | None:
         """The sensitive column the model speaks of, if any."""
-        return None
+        return getattr(self, "column", None)
 
     @property
     def least_units(self) -> int:
         """The fewest units a class may have, whatever their sensitive values."""
         return 1
 
-    @abstractmethod
+    @property
+    def distinct_values(self) -> float | None:
+        """How many different sensitive values a class must show, where that is what the model asks for."""
+        return None
+
+    @property
+    def sentence(self) -> str:
+        """The promise in plain words, for the report.
+
+        Names in braces stand for what a release has: `units`, `quasi`, `one` (a combination of quasi-identifiers),
+        `column`, `asked`, `asked_percent`, and the parameters as they stand on the card.
+        """
+        return f"The release satisfies {self.name} with {{asked}}."
+
     def parameters(self) -> dict[str, float | str]:
-        """The parameters as they stand on a card."""
+        """The parameters as they stand on a card: by the names of their options."""
+        return {option.name or name: getattr(self, name) for name, option in type(self).OPTIONS.items()}
 
-    @abstractmethod
+    @classmethod
+    def from_card(cls, entry: MeasuredModel, parameters: Mapping[str, Any]) -> Self:
+        """Return the model that a card's entry and its parameters speak of.
+
+        >>> from sfumato import KAnonymity
+        >>> KAnonymity.from_card(MeasuredModel(model="k-anonymity", asked=5, measured=7), {"k": 5})
+        KAnonymity(k=5)
+        """
+        stated = {name: stated_for(parameters, option.name or name, entry) for name, option in cls.OPTIONS.items()}
+        stated[cls.asks] = entry.asked
+        own = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # models are dataclasses
+        column = {"column": entry.column} if "column" in own else {}
+        given = {name: _whole(value) for name, value in stated.items() if value is not None and name in own}
+        return cls(**given, **column)
+
     def measure(self, groups: Groups) -> float:
-        """The value a table has."""
+        """The value a table has: that of its worst class."""
+        worst = min if self.at_least else max
+        return float(worst(self.class_value(one) for one in groups.each(self.sensitive)))
 
-    @abstractmethod
+    def measure_again(self, groups: Groups, kind: str | None) -> float | None:
+        """The value of a released file, known by its card alone; None where the card does not tell enough.
+
+        `kind` is the type that the card gives the model's column.
+        """
+        del kind
+        return self.measure(groups)
+
     def holds(self, measured: float) -> bool:
         """Whether a table with this value satisfies the model."""
+        return measured >= self.asked * (1 - SLACK) if self.at_least else measured <= self.asked + SLACK
+
+    def satisfied(self, one: ClassCounts) -> bool:
+        """Whether one class satisfies the model."""
+        return one.units >= self.least_units and self.holds(self.class_value(one))
+
+    def failing(self, groups: Groups) -> npt.NDArray[np.bool_]:
+        """Which classes break the model."""
+        return np.array([not self.satisfied(one) for one in groups.each(self.sensitive)], dtype=np.bool_)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled searches can test it: its class has a `criterion` of its own.
+
+        Another model is tested class by class in Python, by `satisfied`: slower, and the same everywhere.
+        """
+        return type(self).criterion is not Model.criterion
 
     def criterion(self, column: Column) -> Criterion | None:
-        """The test of one class's sensitive counts, or None when only its size matters."""
+        """The test of one class's sensitive counts as flat numbers: an optional speed-up of `satisfied`.
+
+        None, from a class that says so, means that `least_units` is all that a class must have.
+        """
         del column
         return None
+
+
+def stated_for(parameters: Mapping[str, Any], name: str, entry: MeasuredModel) -> Any:
+    """Return a card's parameter for one of its models: cards give it by column where models differ on it.
+
+    >>> stated_for({"l": {"disease": 3}}, "l", MeasuredModel(model="l", column="disease", asked=3, measured=3))
+    3
+    """
+    value = parameters.get(name)
+    return value.get(str(entry.column)) if isinstance(value, dict) else value
+
+
+def _whole(value: Any) -> Any:
+    """Return a number as an integer where it is one, as before it went through a card."""
+    return int(value) if isinstance(value, float) and value == int(value) else value

@@ -5,8 +5,9 @@ An equivalence class is the set of rows that agree on all quasi-identifiers (Sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,23 @@ class Histograms:
         """The share of each triple's value in its class."""
         sizes = np.diff(self.starts, append=len(self.counts))
         return self.counts / np.repeat(self.totals, sizes)
+
+
+class ClassCounts(NamedTuple):
+    """One class as a model sees it: its rows, its protected units, and how often each sensitive value occurs.
+
+    `counts` are by code of `column`, and `reference` is the share of each code in the whole table; both are empty for a
+    model that speaks of no column. With a person column, `counts` are persons who have the value.
+
+    >>> next(iter(Groups.of(np.array([0, 0, 1])).each())).units
+    2
+    """
+
+    rows: int
+    units: int
+    counts: Counts = np.empty(0, dtype=np.int64)
+    reference: Shares = np.empty(0, dtype=np.float64)
+    column: Column | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +121,19 @@ class Groups:
     def count(self) -> int:
         """The number of classes."""
         return len(self.sizes)
+
+    def each(self, name: str | None = None) -> Iterator[ClassCounts]:
+        """Yield the classes one by one, each with its counts of one sensitive column if named."""
+        if name is None:
+            yield from (ClassCounts(int(rows), int(units)) for rows, units in zip(self.sizes, self.units, strict=True))
+            return
+        found = self.sensitive[name]
+        bounds = np.append(found.starts, len(found.counts))
+        for number in range(self.count):
+            part = slice(bounds[number], bounds[number + 1])
+            counts = np.zeros(found.column.size, dtype=np.int64)
+            counts[found.values[part]] = found.counts[part]
+            yield ClassCounts(int(self.sizes[number]), int(self.units[number]), counts, found.reference, found.column)
 
 
 def _histograms(classes: Counts, column: Column, person: Counts | None, weights: Counts | None) -> Histograms:

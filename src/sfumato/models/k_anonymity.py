@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from sfumato.core.parameters import Whole
+from sfumato.core.parameters import Option, Whole
 from sfumato.models.base import Model
-from sfumato.models.groups import Groups
+from sfumato.models.groups import ClassCounts, Groups
 from sfumato.models.measures import smallest
+from sfumato.table.coding import Column
 
 
 @dataclass(frozen=True)
@@ -23,27 +24,31 @@ class KAnonymity(Model):
     k: int
 
     RULES: ClassVar = {"k": Whole(2)}
+    OPTIONS: ClassVar = {"k": Option("Every class has at least k rows (k persons with --person).")}
+    called: ClassVar = "k-anonymity"
+    asks: ClassVar = "k"
+    at_least: ClassVar = True
+    card_names: ClassVar = ("k-anonymity",)
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
-    at_least: ClassVar = True
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(3),)
 
     @property
-    def name(self) -> str:
-        return "k-anonymity"
-
-    @property
-    def asked(self) -> float:
-        return self.k
+    def sentence(self) -> str:
+        return "Every combination of {quasi} is shared by at least {asked} {units}."
 
     @property
     def least_units(self) -> int:
         return self.k
 
-    def parameters(self) -> dict[str, float | str]:
-        return {"k": self.k}
+    def class_value(self, one: ClassCounts) -> float:
+        return one.units
 
     def measure(self, groups: Groups) -> float:
         return smallest(groups)
 
-    def holds(self, measured: float) -> bool:
-        return measured >= self.k
+    def criterion(self, column: Column) -> None:
+        """Return None: `least_units` says it all."""

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from sfumato.core.parameters import Name, OneOf, Real
+from sfumato.core.parameters import Name, OneOf, Option, Real
 from sfumato.models.base import Model
-from sfumato.models.criteria import DISTINCT, ENTROPY, RECURSIVE, SLACK, Criterion
-from sfumato.models.groups import Groups
+from sfumato.models.criteria import DISTINCT, ENTROPY, RECURSIVE, Criterion
+from sfumato.models.groups import ClassCounts, Groups
 from sfumato.models.measures import l_distinct, l_entropy, l_recursive
+from sfumato.release.card import MeasuredModel
 from sfumato.table.coding import Column
+
+CARD_NAMES = {
+    "distinct": "distinct l-diversity",
+    "entropy": "entropy l-diversity",
+    "recursive": "recursive (c, l)-diversity",
+}
+PROMISES = {  # what each kind says of the rows that share a combination
+    "distinct": "{column} has at least {asked} different values",
+    "entropy": "{column} is as varied as at least {asked} equally frequent values",
+    "recursive": (
+        "the most frequent value of {column} is less frequent than {c} times all values from number {asked} on, by "
+        "frequency, taken together"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -32,38 +49,56 @@ class LDiversity(Model):
         "kind": OneOf(("distinct", "entropy", "recursive")),
         "c": Real(0, above=True),
     }
+    OPTIONS: ClassVar = {
+        "l": Option("Every class has at least l well-represented values in each sensitive column."),
+        "kind": Option("What well-represented means.", name="l_kind"),
+        "c": Option("The c of recursive (c, l)-diversity."),
+    }
+    called: ClassVar = "l-diversity"
+    asks: ClassVar = "l"
+    at_least: ClassVar = True
+    card_names: ClassVar = tuple(CARD_NAMES.values())
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
-    at_least: ClassVar = True
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return cls(2, "disease"), cls(2.5, "disease", kind="entropy"), cls(3, "income", kind="recursive")
 
     @property
     def name(self) -> str:
-        return f"{self.kind} {'(c, l)' if self.kind == 'recursive' else 'l'}-diversity"
+        return CARD_NAMES[self.kind]
 
     @property
-    def asked(self) -> float:
+    def distinct_values(self) -> float:
         return self.l
 
     @property
-    def sensitive(self) -> str | None:
-        return self.column
+    def sentence(self) -> str:
+        return f"Among the {{units}} that share {{one}}, {PROMISES[self.kind]}."
 
-    @property
-    def least_units(self) -> int:
-        return 1
+    @classmethod
+    def from_card(cls, entry: MeasuredModel, parameters: Mapping[str, Any]) -> Self:
+        kinds = {name: kind for kind, name in CARD_NAMES.items()}
+        return super().from_card(entry, {**parameters, "l_kind": kinds[entry.model]})
 
     def parameters(self) -> dict[str, float | str]:
         recursive = {"c": self.c} if self.kind == "recursive" else {}
         return {"l": int(self.l) if self.l == int(self.l) else self.l, "l_kind": self.kind, **recursive}
+
+    def class_value(self, one: ClassCounts) -> float:
+        counts = sorted((int(count) for count in one.counts if count), reverse=True)
+        if self.kind == "distinct":
+            return len(counts)
+        if self.kind == "entropy":
+            return math.exp(-sum(count / sum(counts) * math.log(count / sum(counts)) for count in counts))
+        return sum(counts[0] < self.c * sum(counts[place:]) for place in range(len(counts)))
 
     def measure(self, groups: Groups) -> float:
         histograms = groups.sensitive[self.column]
         if self.kind == "distinct":
             return l_distinct(histograms)
         return l_entropy(histograms) if self.kind == "entropy" else l_recursive(histograms, self.c)
-
-    def holds(self, measured: float) -> bool:
-        return measured >= self.l * (1 - SLACK)
 
     def criterion(self, column: Column) -> Criterion:
         del column

@@ -1,7 +1,7 @@
 """The table door: algorithms that turn a table of people into an anonymous one."""
 
 from sfumato.tabular.anatomy import Anatomy
-from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.base import Anonymizer, PartitionAnonymizer
 from sfumato.tabular.charge import Charge
 from sfumato.tabular.lattice.datafly import Datafly
 from sfumato.tabular.lattice.incognito import Incognito
@@ -18,6 +18,7 @@ from sfumato.tabular.microaggregation.anonymizers import (
     Univariate,
 )
 from sfumato.tabular.mondrian import Mondrian
+from sfumato.tabular.private.base import PrivateAnonymizer
 from sfumato.tabular.private.mondrian import PrivateMondrian
 from sfumato.tabular.private.safepub import SafePub
 from sfumato.tabular.republication.republish import republish
@@ -38,6 +39,8 @@ __all__ = [
     "Microaggregator",
     "Mondrian",
     "Optimal",
+    "PartitionAnonymizer",
+    "PrivateAnonymizer",
     "PrivateMondrian",
     "SafePub",
     "Univariate",

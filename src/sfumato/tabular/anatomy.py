@@ -21,7 +21,6 @@ from sfumato.core.parameters import OneOf
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
-from sfumato.models.l_diversity import LDiversity
 from sfumato.random import SecureSource, Source, permutation
 from sfumato.release import Release
 from sfumato.release.card import Card, Companion, ReleasedColumn
@@ -29,7 +28,7 @@ from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.table.coding import Column, code
 from sfumato.table.distinct import Numbering
-from sfumato.tabular.base import Anonymizer, Partition, kept_promises
+from sfumato.tabular.base import KEEP_ORDER, Partition, PartitionAnonymizer, kept_promises
 from sfumato.tabular.problem import Problem
 
 GROUP, COUNT, SENSITIVE = "group", "count", "sensitive"
@@ -41,7 +40,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Anatomy(Anonymizer):
+class Anatomy(PartitionAnonymizer):
     """Two tables, exact quasi-identifiers with a group number and each group's sensitive values (Xiao & Tao 2006).
 
     The models must be l-diversity of the one sensitive column; l says how large groups are. The release's
@@ -60,7 +59,9 @@ class Anatomy(Anonymizer):
     keep_order: bool = False
 
     RULES: ClassVar = {"keep_order": OneOf((False, True))}
+    OPTIONS: ClassVar = {"keep_order": KEEP_ORDER}
     algorithm: ClassVar = "anatomy"
+    has_boxes: ClassVar = False
 
     def partition(self, problem: Problem) -> Partition:
         """Return groups of rows with different sensitive values, drawn by the secure source."""
@@ -124,7 +125,7 @@ def estimate_count(release: Release, quasi: pl.Expr, sensitive: pl.Expr) -> floa
 def _refuse_other_models(models: Sequence[Model]) -> None:
     columns = {model.sensitive for model in models}
     for model in models:
-        if not isinstance(model, LDiversity):
+        if model.distinct_values is None:
             raise ParameterError(
                 f"anatomy publishes quasi-identifiers unchanged and cannot promise {model.name}; "
                 "ask for l-diversity, or choose another algorithm"
@@ -150,7 +151,7 @@ def _dealt(problem: Problem, source: Source) -> Partition:
 
 def _group_count(problem: Problem, column: Column) -> int:
     """Return how many groups there are; refuse a table in which one value is too frequent (the eligibility check)."""
-    l = max(math.ceil(model.asked - 1e-9) for model in problem.models)
+    l = max(math.ceil((model.distinct_values or 1) - 1e-9) for model in problem.models)
     rows = problem.table.rows
     counts = np.bincount(column.codes)
     most = int(counts.max())

@@ -1,4 +1,4 @@
-"""The one verb of every anonymizer: code the table, find classes, recode, check the output, write the card.
+"""The one verb of every anonymizer; and for those that find classes: recode them, check the output, write the card.
 
 A release that fails its own models is withheld; recoding unseen rows later would void the promise, so
 there is no fit/transform (see Ciriani et al. 2007 on what k-anonymous tables promise).
@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.core.parameters import Validated
-from sfumato.errors import BrokenPromiseError, SchemaError
+from sfumato.core.parameters import Option, Validated
+from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
 from sfumato.random import SecureSource, Source, permutation
@@ -31,6 +31,8 @@ from sfumato.tabular.card import make_card
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
 
+KEEP_ORDER = Option("Leave rows in their order, which the card reports as a risk.")
+RANGES = Option("Write numeric ranges as text, or as two columns x_min and x_max.")
 LEFT_OUT = "rows that no class could hold were left out of the release"
 Classes = npt.NDArray[np.int64]
 
@@ -78,15 +80,60 @@ class Settled:
 
 
 class Anonymizer(Validated, ABC):
-    """A frozen dataclass of parameters that turns a table into a release satisfying every model.
+    """A frozen dataclass of parameters that turns a table into a release with a card.
+
+    A class declares its name at the command line (`algorithm`, with `aliases`), its options there (`OPTIONS`), what
+    its cards say beside the promise (`notes`), and where its own attack lies (`audit`, as "module:function": called
+    with a card, a number of trials and a source of randomness, it returns findings).
 
     >>> import sfumato as sf
-    >>> isinstance(sf.Mondrian(), Anonymizer)
-    True
+    >>> isinstance(sf.Mondrian(), Anonymizer), isinstance(sf.SafePub(epsilon=1), Anonymizer)
+    (True, True)
     """
 
     algorithm: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
     notes: ClassVar[tuple[str, ...]] = ()
+    audit: ClassVar[str | None] = None
+    private: ClassVar[bool] = False  # promises differential privacy: no model is needed, a ledger may pay
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        """Return instances with small parameters, for the conformance suite.
+
+        >>> import sfumato as sf
+        >>> [one.relaxed for one in sf.Mondrian.sample()]
+        [False, True, False]
+        """
+        return (cls(),)
+
+    @abstractmethod
+    def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
+        """Return an anonymous release of `table`; `rng=None` is the secure source."""
+
+    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
+        """Return a line for each release that the algorithm chose among; refused where it weighs none.
+
+        >>> import sfumato as sf
+        >>> sf.Mondrian().explain(sf.Table.from_frame(sf.samples.patients(9)), sf.Schema(), [])
+        Traceback (most recent call last):
+        sfumato.errors.ParameterError: --explain lists the minimal generalisations of incognito; \
+add --algorithm incognito
+        """
+        del table, schema, models
+        raise ParameterError("--explain lists the minimal generalisations of incognito; add --algorithm incognito")
+
+
+class PartitionAnonymizer(Anonymizer):
+    """An anonymizer that finds classes of rows; what they are shown as, and the check of it, is the same for all.
+
+    >>> import sfumato as sf
+    >>> isinstance(sf.Mondrian(), PartitionAnonymizer), isinstance(sf.SafePub(epsilon=1), PartitionAnonymizer)
+    (True, False)
+    """
+
+    reads_counts: ClassVar[bool] = False  # needs nothing but counts of distinct rows, which Spark can bring
+    has_boxes: ClassVar[bool] = True  # classes are written as ranges and sets, which a series of releases can widen
     ranges: str
     keep_order: bool
 

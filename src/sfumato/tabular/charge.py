@@ -25,7 +25,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 
 
-class Kept(msgspec.Struct, frozen=True):
+class PaidTable(msgspec.Struct, frozen=True):
     """A released table as a ledger keeps it."""
 
     rows: bytes
@@ -72,10 +72,10 @@ class Charge:
 def _packed(release: Release) -> bytes:
     buffer = io.BytesIO()
     release.table.frame.write_ipc(buffer, compression="zstd")
-    return msgspec.msgpack.encode(Kept(buffer.getvalue(), release.card.to_json()))
+    return msgspec.msgpack.encode(PaidTable(buffer.getvalue(), release.card.to_json()))
 
 
 def _unpacked(kept: bytes, table: Table) -> Release:
-    stored = msgspec.msgpack.decode(kept, type=Kept)
+    stored = msgspec.msgpack.decode(kept, type=PaidTable)
     frame = pl.read_ipc(io.BytesIO(stored.rows))
     return Release(Table(frame, table.backend, table.delimiter), Card.from_json(stored.card))

@@ -60,7 +60,7 @@ class Problem:
         sensitive = {name: observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)}
         person = None
         if settled.person is not None:
-            person = _persons(table.column(settled.person), settled.columns[settled.person].missing)
+            person = number_persons(table.column(settled.person), settled.columns[settled.person].missing)
         problem = cls(table, settled, models, quasi, sensitive, person, weights)
         refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
@@ -105,15 +105,40 @@ class Problem:
         )
 
     def criteria(self) -> Criteria:
-        """The models on sensitive columns as flat numbers for a compiled search."""
+        """The models on sensitive columns as flat numbers for a compiled search; `uncompiled` ones are left out."""
         names = list(self.sensitive)
         found = [(model, names.index(model.sensitive)) for model in self.models if model.sensitive is not None]
         tests = [(model.criterion(self.sensitive[names[index]]), index) for model, index in found]
-        references = [(self.references or self._shares())[name] for name in names]
+        references = [self.shares[name] for name in names]
         return flatten([(test, index) for test, index in tests if test is not None], references)
 
-    def _shares(self) -> dict[str, npt.NDArray[np.float64]]:
-        return {name: histograms.reference for name, histograms in self.whole.sensitive.items()}
+    @property
+    def uncompiled(self) -> list[Model]:
+        """The models that only their own slow criterion can test."""
+        return [model for model in self.models if not model.compiled]
+
+    @cached_property
+    def shares(self) -> Mapping[str, npt.NDArray[np.float64]]:
+        """The share of each value of the sensitive columns in the whole table."""
+        return self.references or {name: found.reference for name, found in self.whole.sensitive.items()}
+
+    def class_of(self, rows: npt.NDArray[np.int64], weights: npt.NDArray[np.int64] | None = None) -> Groups:
+        """The counts of some rows as one class, beside the whole table."""
+        sensitive = {name: replace(column, codes=column.codes[rows]) for name, column in self.sensitive.items()}
+        person = None if self.person is None else self.person[rows]
+        if weights is None and self.weights is not None:
+            weights = self.weights[rows]
+        return Groups.of(np.zeros(len(rows), dtype=np.int64), sensitive, person, weights, self.shares)
+
+    def admits(
+        self,
+        rows: npt.NDArray[np.int64],
+        weights: npt.NDArray[np.int64] | None = None,
+        models: Sequence[Model] | None = None,
+    ) -> bool:
+        """Whether some rows may be a class: every model holds, or every one of `models`, by its slow criterion."""
+        one = self.class_of(rows, weights)
+        return not any(model.failing(one)[0] for model in (self.models if models is None else models))
 
 
 def refuse_impossible(models: Sequence[Model], whole: Groups, unit: str) -> None:
@@ -146,7 +171,12 @@ def _rounded(value: float, *, up: bool) -> str:
     return f"{scaled / 1e4:g}"
 
 
-def _persons(series: pl.Series, marks: tuple[str, ...]) -> npt.NDArray[np.int64]:
+def number_persons(series: pl.Series, marks: tuple[str, ...] = ()) -> npt.NDArray[np.int64]:
+    """Return a number for each person's id; a missing id is refused.
+
+    >>> number_persons(pl.Series("id", ["b", "a", "b"])).tolist()
+    [0, 1, 0]
+    """
     missing = is_missing(series, marks)
     if missing.any():
         row = int(missing.arg_max() or 0)

@@ -24,7 +24,7 @@ from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.anatomy import Anatomy
-from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.mondrian import Mondrian
 
 MOST_TARGETS = 50
@@ -36,7 +36,7 @@ def composition(  # noqa: PLR0913  # the release, the answers, and how long to l
     table: Table,
     schema: Schema,
     models: Sequence[Model],
-    anonymizer: Anonymizer | None = None,
+    anonymizer: PartitionAnonymizer | None = None,
     *,
     epsilon: float,
     query: Counting = "inclusion",
@@ -73,7 +73,7 @@ class Search:
     """The attack as it goes: the anonymised table, and the worst pair so far, of all and of classes of exactly k."""
 
     around: Neighbourhood
-    anonymizer: Anonymizer
+    anonymizer: PartitionAnonymizer
     claim: Claim
     numbers: Numbers | None
     base: Classes
@@ -82,7 +82,7 @@ class Search:
     target: Comparison | None = None
 
     @classmethod
-    def over(cls, around: Neighbourhood, anonymizer: Anonymizer, claim: Claim) -> Search:
+    def over(cls, around: Neighbourhood, anonymizer: PartitionAnonymizer, claim: Claim) -> Search:
         """Return the search with the full table anonymised."""
         problem = around.coded
         numbers = None if claim.answer == "count" else Numbers.of(problem.table, problem.schema, problem.least_units)

@@ -20,7 +20,7 @@ from sfumato.evaluate.regions import Regions, read_regions
 from sfumato.evaluate.workload import COUNTING, Boxes, Counting, Floats, Queries
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
-from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.recode import recode
 
 Asked = Literal["count", "sum", "mean"]
@@ -95,7 +95,7 @@ class Shown:
     sums: Floats | None
 
     @classmethod
-    def of(cls, anonymizer: Anonymizer, classes: Classes, numbers: Numbers | None) -> Shown:
+    def of(cls, anonymizer: PartitionAnonymizer, classes: Classes, numbers: Numbers | None) -> Shown:
         """Return what is shown of each class: labels that the algorithm chose, else ranges tight around its rows."""
         partition, problem = classes.partition, classes.problem
         examples, labels = partition.points.examples, partition.classes

@@ -17,7 +17,7 @@ import polars as pl
 from sfumato.models.base import Model
 from sfumato.schema import Schema
 from sfumato.table import Table
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import Partition, PartitionAnonymizer
 from sfumato.tabular.problem import Problem
 
 Index = npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ class Neighbourhood:
         """The problem of anonymising the rows that are kept."""
         return self.coded.only(kept)
 
-    def classes(self, anonymizer: Anonymizer, kept: Flags) -> Classes | None:
+    def classes(self, anonymizer: PartitionAnonymizer, kept: Flags) -> Classes | None:
         """The classes of the rows that are kept; None where the models cannot hold on them."""
         problem = self.problem(kept)
         if not all(model.holds(model.measure(problem.whole)) for model in problem.models):

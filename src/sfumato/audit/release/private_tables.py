@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 from msgspec.structs import replace
 
+from sfumato import plugins
 from sfumato.audit.epsilon import epsilon
 from sfumato.audit.verdicts import unaudited
 from sfumato.random import Source
@@ -21,6 +22,7 @@ from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
+from sfumato.tabular.base import Anonymizer
 
 Reals = npt.NDArray[np.float64]
 MOST_RUNS = 600  # of an algorithm that takes milliseconds
@@ -29,15 +31,26 @@ ROUNDING = 1 + 1e-6
 
 
 def private_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
-    """Return what became of a promise about neighbouring tables, if the card has one."""
+    """Return what became of a promise about neighbouring tables, if the card has one: each class names its attack."""
     if card.guarantee.neighbours is None:
         return []
-    claim = f"{card.guarantee.model} with {_words(card.guarantee.parameters)}"
-    if card.algorithm == "safepub":
-        return [_sampling(card), *_scheme(card)]
-    if card.algorithm == "private-mondrian":
-        return [_boxes(card, trials, rng)]
-    return [unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
+    known = plugins.every("anonymizers", Anonymizer).get(card.algorithm)
+    if known is None or known.audit is None:
+        claim = f"{card.guarantee.model} with {_words(card.guarantee.parameters)}"
+        return [unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
+    findings: list[Finding] = plugins.load_object(known.audit)(card, trials, rng)
+    return findings
+
+
+def sampling_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
+    """Return what became of SafePub's promise: the exact δ of its sampling, worked out again without any trial."""
+    del trials, rng
+    return [_sampling(card), *_scheme(card)]
+
+
+def box_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
+    """Return what trials of PrivateMondrian with the card's parameters show on made-up rows."""
+    return [_boxes(card, trials, rng)]
 
 
 def _words(parameters: dict[str, Any]) -> str:
@@ -117,7 +130,7 @@ def _boxes(card: Card, trials: int, rng: Source | None) -> Finding:
 
     def released(corner: int, rng: Source) -> list[int]:
         made_up = pl.DataFrame({name: [0] * corner + [SIDE] * (2 * SIDE) for name in columns})
-        rows = chosen.anonymize(Table(made_up), Schema(columns), rng=rng).table.frame
+        rows = chosen.anonymize(Table(made_up), Schema(columns), rng=rng, audit=False).table.frame
         near = sum(1 for text in rows["x"].to_list() if str(text).startswith(("0", "[0")))
         return [rows.height, near, rows.n_unique()]
 

@@ -11,6 +11,8 @@ from .streams.run import SparkRun as SparkRun
 from .streams.source import read_growing as read_growing
 from .streams.stream import SparkStream as SparkStream
 from .tables import anonymize as anonymize
+from .tables.folder import FolderRelease as FolderRelease
+from .tables.folder import anonymize_folder as anonymize_folder
 from .tables.measure import check as check
 from .tables.release import SparkRelease as SparkRelease
 from .tables.report import spark_report as spark_report

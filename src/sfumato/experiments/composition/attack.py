@@ -16,13 +16,13 @@ from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Row
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.random import SeededSource, discrete_laplace
-from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.lattice.datafly import Datafly
 from sfumato.tabular.lattice.incognito import Incognito
 from sfumato.tabular.microaggregation.anonymizers import MDAV
 from sfumato.tabular.mondrian import Mondrian
 
-ANONYMIZERS: dict[str, Anonymizer] = {
+ANONYMIZERS: dict[str, PartitionAnonymizer] = {
     "Mondrian": Mondrian(),
     "Mondrian, relaxed": Mondrian(relaxed=True),
     "MDAV": MDAV(),

@@ -6,20 +6,20 @@ Sweeney 1998 (and 2002, section 5.2), with counts rolled up from distinct rows a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from sfumato.core.parameters import OneOf, Real
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.lattice.full_domain import chosen_partition
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.suppression import most_rows, recoded, stands
+from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recoded, stands
 from sfumato.tabular.problem import Problem
 
 
 @dataclass(frozen=True)
-class Datafly(Anonymizer):
+class Datafly(PartitionAnonymizer):
     """Greedy full-domain generalisation with suppression (Sweeney 1998).
 
     At most the share `suppress` of the rows is suppressed. `local=True` then gives those rows wider
@@ -44,7 +44,13 @@ class Datafly(Anonymizer):
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
     }
+    OPTIONS: ClassVar = {"suppress": SUPPRESS, "local": LOCAL, "ranges": RANGES, "keep_order": KEEP_ORDER}
     algorithm: ClassVar = "datafly"
+    reads_counts: ClassVar = True
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(suppress=0.1),)
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Datafly's node."""

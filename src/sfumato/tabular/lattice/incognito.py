@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from sfumato.core.parameters import OneOf
 from sfumato.models.base import Model
 from sfumato.schema import Schema
 from sfumato.table import Table
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.lattice.full_domain import chosen_partition
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.loss import METRICS
+from sfumato.tabular.lattice.loss import METRIC, METRICS
 from sfumato.tabular.lattice.search import minimal, satisfying
 from sfumato.tabular.problem import Problem
 
@@ -37,9 +37,14 @@ class Node:
     ncp: float
     discernibility: float
 
+    def __str__(self) -> str:
+        levels = ", ".join(f"{name} {level}" for name, level in self.levels.items())
+        costs = f"{self.classes} classes, ncp {self.ncp:.4f}, discernibility {self.discernibility:g}"
+        return f"height {self.height}: {levels} ({costs})"
+
 
 @dataclass(frozen=True)
-class Incognito(Anonymizer):
+class Incognito(PartitionAnonymizer):
     """Optimal full-domain generalisation without suppression (LeFevre, DeWitt & Ramakrishnan 2005).
 
     Of all minimal nodes the one of least `metric` is released; `minimal_nodes` lists them all.
@@ -60,7 +65,13 @@ class Incognito(Anonymizer):
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
     }
+    OPTIONS: ClassVar = {"metric": METRIC, "ranges": RANGES, "keep_order": KEEP_ORDER}
     algorithm: ClassVar = "incognito"
+    reads_counts: ClassVar = True
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(metric="discernibility"),)
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest minimal node."""
@@ -71,6 +82,10 @@ class Incognito(Anonymizer):
         """Return all minimal nodes, the one that is released first."""
         lattice = Lattice.of(Problem.of(table, schema, list(models)))
         return [_node(lattice, levels) for levels in self._ranked(lattice)]
+
+    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
+        """Return a line for every minimal node, the released one first."""
+        return [str(node) for node in self.minimal_nodes(table, schema, models)]
 
     def _ranked(self, lattice: Lattice) -> list[Levels]:
         cost = METRICS[self.metric]

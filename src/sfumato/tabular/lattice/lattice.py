@@ -6,6 +6,7 @@ A node gives every quasi-identifier one level; its counts roll up from those of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.models.base import Model
 from sfumato.models.criteria import DISTINCT, Criteria
+from sfumato.models.groups import Groups
 from sfumato.table.distinct import LARGEST_KEY, distinct
 from sfumato.tabular.lattice.frequency_sets import Kept
 from sfumato.tabular.lattice.ladder import Ladder
@@ -64,7 +67,9 @@ class Lattice:
     cell_of_point: Int64s
     rests: Rests
     rest_count: int
+    problem: Problem
     criteria: Criteria
+    uncompiled: Sequence[Model]
     least_units: int
     table_rows: int
     absorbs: bool
@@ -83,7 +88,7 @@ class Lattice:
         shown = np.stack(codes, axis=1)[cells.examples]
         ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
-        absorbs = bool((criteria.kind == DISTINCT).all())
+        absorbs = bool((criteria.kind == DISTINCT).all()) and not problem.uncompiled
         return cls(
             ladders=ladders,
             codes=shown,
@@ -94,7 +99,9 @@ class Lattice:
             cell_of_point=cells.ids,
             rests=rests,
             rest_count=rest_count,
+            problem=problem,
             criteria=criteria,
+            uncompiled=problem.uncompiled,
             least_units=problem.least_units,
             table_rows=problem.rows,
             absorbs=absorbs,
@@ -182,7 +189,7 @@ class Lattice:
             column=self.criteria.column[kept],
             cut_start=np.zeros(int(kept.sum()) + 1, dtype=np.int64),
         )
-        return replace(self, criteria=chosen, absorbs=True)
+        return replace(self, criteria=chosen, uncompiled=(), absorbs=True)
 
     def restricted(self, cells: Int64s) -> Lattice:
         """Return the lattice of some of the finest groups alone, given by their place, in rising order."""
@@ -211,7 +218,23 @@ class Lattice:
     def _judged(self, levels: Levels, frequencies: Frequencies) -> Tally:
         from sfumato.tabular.lattice.kernel import judge
 
-        return Tally(levels, frequencies, *judge(frequencies, self.rests, self.criteria, self.least_units))
+        sizes, failing = judge(frequencies, self.rests, self.criteria, self.least_units)
+        if self.uncompiled:
+            groups = self._groups(frequencies)
+            failing |= np.any([model.failing(groups) for model in self.uncompiled], axis=0)
+        return Tally(levels, frequencies, sizes, failing)
+
+    def _groups(self, frequencies: Frequencies) -> Groups:
+        """Return the groups of a node as models see them, for those without a compiled test."""
+        rest = frequencies.rest
+        columns = zip(self.problem.sensitive.items(), self.rests.sensitive, strict=False)
+        return Groups.of(
+            np.repeat(np.arange(len(frequencies.example)), np.diff(frequencies.start)),
+            {name: replace(column, codes=codes[rest]) for (name, column), codes in columns},
+            self.rests.person[rest] if len(self.rests.person) else None,
+            frequencies.rows,
+            self.problem.shares,
+        )
 
     def _source(self, levels: Levels) -> Frequencies:
         below = (

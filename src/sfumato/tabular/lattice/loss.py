@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sfumato.core.parameters import Option
 from sfumato.tabular.lattice.lattice import Lattice, Tally
 
 
@@ -41,3 +42,4 @@ def height(lattice: Lattice, tally: Tally) -> Cost:
 
 
 METRICS: dict[str, Callable[[Lattice, Tally], Cost]] = {"ncp": ncp, "discernibility": discernibility, "height": height}
+METRIC = Option("What the chosen generalisation has least of.")

@@ -7,20 +7,20 @@ shrinks on the way up, so the lattice is pruned as Incognito prunes it; costs ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from sfumato.core.parameters import OneOf, Real
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.lattice.full_domain import chosen_partition
 from sfumato.tabular.lattice.lattice import Lattice
-from sfumato.tabular.lattice.loss import METRICS
+from sfumato.tabular.lattice.loss import METRIC, METRICS
 from sfumato.tabular.lattice.search import cheapest
-from sfumato.tabular.lattice.suppression import most_rows, recoded, stands
+from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recoded, stands
 from sfumato.tabular.problem import Problem
 
 
 @dataclass(frozen=True)
-class Optimal(Anonymizer):
+class Optimal(PartitionAnonymizer):
     """Full-domain generalisation of least loss, at most the share `suppress` of the rows suppressed.
 
     `local=True` then gives suppressed rows wider labels of their own where that holds them.
@@ -47,7 +47,19 @@ class Optimal(Anonymizer):
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
     }
+    OPTIONS: ClassVar = {
+        "metric": METRIC,
+        "suppress": SUPPRESS,
+        "local": LOCAL,
+        "ranges": RANGES,
+        "keep_order": KEEP_ORDER,
+    }
     algorithm: ClassVar = "optimal"
+    reads_counts: ClassVar = True
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(suppress=0.1, local=True),)
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest node."""

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.parameters import Option
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.search import cheapest
 from sfumato.tabular.problem import Problem
 
+SUPPRESS = Option("Share of the rows that may be suppressed.")
+LOCAL = Option("Give suppressed rows wider labels of their own where that holds them.")
 Int64s = npt.NDArray[np.int64]
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from sfumato.core.parameters import OneOf, Optional, Real, Rule, Whole
+from sfumato.core.parameters import OneOf, Option, Optional, Real, Rule, Whole
 from sfumato.core.progress import tell
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.table.distinct import Numbering
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import KEEP_ORDER as ORDER_OPTION
+from sfumato.tabular.base import Partition, PartitionAnonymizer
 from sfumato.tabular.microaggregation.loss import Labels, Records
 from sfumato.tabular.problem import Problem
 
@@ -26,9 +27,12 @@ CENTROIDS = (
 )
 KEEP_ORDER: dict[str, Rule] = {"keep_order": OneOf((False, True))}
 TIMES: dict[str, Rule] = {"seconds": Optional(Real(0, above=True)), "seed": Whole(0), **KEEP_ORDER}
+ORDER: dict[str, Option] = {"keep_order": ORDER_OPTION}
+SEED: dict[str, Option] = {"seed": Option("Steers a search; it is no secret."), **ORDER}
+SECONDS: dict[str, Option] = {"seconds": Option("How long to search."), **SEED}
 
 
-class Microaggregator(Anonymizer):
+class Microaggregator(PartitionAnonymizer):
     """Finds groups of near rows; what they are shown as is the same for all.
 
     >>> import polars as pl, sfumato as sf
@@ -75,6 +79,7 @@ class MDAV(Microaggregator):
     keep_order: bool = False
 
     RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER
     algorithm: ClassVar = "mdav"
 
     def groups(self, points: Records, k: int) -> Labels:
@@ -94,7 +99,9 @@ class MDAVPlus(Microaggregator):
     keep_order: bool = False
 
     RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER
     algorithm: ClassVar = "mdav+"
+    aliases: ClassVar = ("mdav-plus",)
 
     def groups(self, points: Records, k: int) -> Labels:
         from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
@@ -113,7 +120,9 @@ class MDAVStar(Microaggregator):
     keep_order: bool = False
 
     RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER
     algorithm: ClassVar = "mdav*"
+    aliases: ClassVar = ("mdav-star",)
 
     def groups(self, points: Records, k: int) -> Labels:
         from sfumato.tabular.microaggregation.algorithms.mdav_star import mdav_star
@@ -133,7 +142,12 @@ class VMDAV(Microaggregator):
     keep_order: bool = False
 
     RULES: ClassVar = {"gamma": Real(0), **KEEP_ORDER}
+    OPTIONS: ClassVar = ORDER
     algorithm: ClassVar = "vmdav"
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(gamma=1.1),)
 
     def groups(self, points: Records, k: int) -> Labels:
         from sfumato.tabular.microaggregation.algorithms.vmdav import vmdav
@@ -155,6 +169,7 @@ class Univariate(Microaggregator):
     keep_order: bool = False
 
     RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER
     algorithm: ClassVar = "univariate"
 
     def groups(self, points: Records, k: int) -> Labels:
@@ -195,7 +210,12 @@ class KAnonyMeans(Microaggregator):
         "seed": Whole(0),
         **KEEP_ORDER,
     }
+    OPTIONS: ClassVar = SEED
     algorithm: ClassVar = "kanonymeans"
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(seeding="forgy", loop="outer", rounds=3),)
 
     def groups(self, points: Records, k: int) -> Labels:
         from sfumato.tabular.microaggregation.algorithms.kanonymeans import Merging, kanonymeans
@@ -235,7 +255,13 @@ class KAnonyMeansStar(Microaggregator):
         "generations": Optional(Whole(1)),
         **TIMES,
     }
+    OPTIONS: ClassVar = SECONDS
     algorithm: ClassVar = "kanonymeans*"
+    aliases: ClassVar = ("kanonymeans-star",)
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(generations=2),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,7 +335,12 @@ class Improve(Microaggregator):
     keep_order: bool = False
 
     RULES: ClassVar = {"start": Grouping(), "iterations": Optional(Whole(1)), **TIMES}
+    OPTIONS: ClassVar = SECONDS
     algorithm: ClassVar = "best"
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(iterations=50, seconds=None),)
 
     def __post_init__(self) -> None:
         super().__post_init__()

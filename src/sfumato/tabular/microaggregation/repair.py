@@ -19,7 +19,7 @@ def repaired(problem: Problem, points: Records, labels: Labels) -> Labels:
 
     The whole table satisfies every model (the problem was refused otherwise), so merging ends.
     """
-    if problem.person is None and not problem.sensitive:
+    if problem.person is None and not problem.sensitive and not problem.uncompiled:
         return labels
     sums, sizes = group_sums(points, labels)
     means = sums / sizes[:, None]
@@ -53,6 +53,7 @@ class _Test:
     """The compiled test of one class, over every row as a point of its own."""
 
     def __init__(self, problem: Problem) -> None:
+        self.problem, self.uncompiled = problem, problem.uncompiled
         self.members = members(problem, np.arange(problem.table.rows))
         self.criteria: Criteria = problem.criteria()
         self.least = problem.least_units
@@ -61,4 +62,6 @@ class _Test:
         """Whether these rows may be a class."""
         from sfumato.tabular.class_test_kernel import WEIGHT, class_holds
 
-        return class_holds((1 << WEIGHT) + rows, self.members, self.criteria, 0, len(rows), self.least)
+        if not class_holds((1 << WEIGHT) + rows, self.members, self.criteria, 0, len(rows), self.least):
+            return False
+        return not self.uncompiled or self.problem.admits(rows, models=self.uncompiled)

@@ -7,14 +7,15 @@ leaves the choice open we take the most balanced allowable cut, and try further 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.parameters import OneOf
+from sfumato.core.parameters import OneOf, Option
 from sfumato.table.distinct import Numbering, distinct
-from sfumato.tabular.base import Anonymizer, Partition
+from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
+from sfumato.tabular.mondrian.python_cuts import PythonCuts
 from sfumato.tabular.problem import Problem
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ WORD_BITS = 63
 
 
 @dataclass(frozen=True)
-class Mondrian(Anonymizer):
+class Mondrian(PartitionAnonymizer):
     """Multidimensional k-anonymity by recursive median cuts (LeFevre, DeWitt & Ramakrishnan 2006).
 
     `relaxed` may put rows with the same value on both sides of a cut, which balances classes better.
@@ -48,7 +49,17 @@ class Mondrian(Anonymizer):
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
     }
+    OPTIONS: ClassVar = {
+        "relaxed": Option("Let equal values fall on both sides of a cut."),
+        "ranges": RANGES,
+        "keep_order": KEEP_ORDER,
+    }
     algorithm: ClassVar = "mondrian"
+    reads_counts: ClassVar = True
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(), cls(relaxed=True), cls(keep_order=True))
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Mondrian's cuts."""
@@ -56,6 +67,8 @@ class Mondrian(Anonymizer):
         from sfumato.tabular.mondrian.kernel import mondrian
 
         points = _each_row(problem) if self.relaxed else problem.points
+        if problem.uncompiled:
+            return Partition(points, *PythonCuts(problem, points, self.relaxed).labels())
         examples = points.examples
         labels, count = mondrian(
             _pack(problem, examples),

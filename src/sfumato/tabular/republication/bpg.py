@@ -64,6 +64,7 @@ def repaired(draft: Draft, series: Series, *, whole: bool) -> Draft:
     Every round merges two classes or leaves out a row at least, so there is a last one.
     """
     coded = {name: coded_values(draft.problem.table.column(name)) for name in series.least}
+    draft = _merge_failing(draft) if draft.problem.uncompiled else draft
     while draft.count:
         round_ = Round(draft, whole=whole)
         for name, least in series.least.items():
@@ -74,6 +75,12 @@ def repaired(draft: Draft, series: Series, *, whole: bool) -> Draft:
             return draft
         draft = round_.result()
     return draft
+
+
+def _merge_failing(draft: Draft) -> Draft:
+    """Return a draft whose classes satisfy every model: groups that were made for m alone may not."""
+    failing = {number for number in range(draft.count) if not draft.satisfies(np.flatnonzero(draft.classes == number))}
+    return Round(draft, whole=True, touched=failing).result() if failing else draft
 
 
 @dataclass(eq=False)

@@ -6,14 +6,13 @@ Classes are written tight around their rows, as LeFevre, DeWitt & Ramakrishnan 2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.models.groups import Groups
 from sfumato.series.published import Published
 from sfumato.table.distinct import Numbering, distinct
 from sfumato.tabular.base import Partition
@@ -82,9 +81,7 @@ class Draft:
 
     def satisfies(self, rows: Integers) -> bool:
         """Return whether some rows, as one class, satisfy every model."""
-        sensitive = {name: replace(part, codes=part.codes[rows]) for name, part in self.problem.sensitive.items()}
-        person = None if self.problem.person is None else self.problem.person[rows]
-        groups = Groups.of(np.zeros(len(rows), dtype=np.int64), sensitive, person)
+        groups = self.problem.class_of(rows)
         return all(model.holds(model.measure(groups)) for model in self.problem.models)
 
     def finished(self) -> tuple[Problem, Partition]:

@@ -17,15 +17,13 @@ import msgspec
 from sfumato.core.parameters import OneOf, Validated
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
-from sfumato.models.l_diversity import LDiversity
 from sfumato.random import SecureSource, Source
 from sfumato.release import Card, Release
 from sfumato.release.finding import NOT_REFUTED, Finding
 from sfumato.schema import Role, Schema
 from sfumato.series.exposure import Search
 from sfumato.table import Table
-from sfumato.tabular.anatomy import Anatomy
-from sfumato.tabular.base import Anonymizer
+from sfumato.tabular.base import Anonymizer, PartitionAnonymizer
 from sfumato.tabular.card import ONLY_RELEASE
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.problem import Problem
@@ -54,7 +52,7 @@ Got 'bgp' instead.
     """
 
     layer: str
-    anonymizer: Anonymizer
+    anonymizer: PartitionAnonymizer
 
     RULES: ClassVar = {"layer": OneOf(tuple(LAYERS))}
 
@@ -136,8 +134,8 @@ def republish(
     >>> second.card.guarantee.parameters["releases"]
     2
     """
-    request = Layered(layer, Mondrian() if anonymizer is None else anonymizer)
-    _refuse(models, request.anonymizer)
+    request = Layered(layer, _with_boxes(Mondrian() if anonymizer is None else anonymizer))
+    _refuse_models(models)
     with History.open(history) as past:
         problem = Problem.of(table, schema, list(models))
         quasi, sensitive = problem.schema.names(Role.QUASI), problem.schema.names(Role.SENSITIVE)
@@ -164,19 +162,29 @@ def _counted(release: Release, *, rows_suppressed: int, **counts: int) -> Releas
 def least(models: Sequence[Model], column: str) -> int:
     """Return how many values of a column a series must leave everybody: the l asked for, or 2.
 
+    >>> from sfumato.models import LDiversity
     >>> least([LDiversity(3, "disease")], "disease"), least([LDiversity(3, "disease")], "income")
     (3, 2)
     """
-    asked = [model.l for model in models if isinstance(model, LDiversity) and model.column == column]
-    return max([2, *(math.ceil(l - 1e-9) for l in asked)])
+    asked = [model.distinct_values for model in models if model.sensitive == column]
+    return max([2, *(math.ceil(number - 1e-9) for number in asked if number is not None)])
 
 
-def _refuse(models: Sequence[Model], anonymizer: Anonymizer) -> None:
+def _with_boxes(anonymizer: Anonymizer) -> PartitionAnonymizer:
+    """Return the anonymizer if it finds classes that a series of releases can go on with."""
+    if not isinstance(anonymizer, PartitionAnonymizer):
+        raise ParameterError(
+            f"{anonymizer.algorithm} makes private tables, which a series of classes cannot go on with"
+        )
+    if not anonymizer.has_boxes:
+        raise ParameterError(f"{anonymizer.algorithm} has no boxes that a series could widen; choose another algorithm")
+    return anonymizer
+
+
+def _refuse_models(models: Sequence[Model]) -> None:
     for model in models:
         if not model.suppression_monotone:
             raise ParameterError(
                 f"{model.name} does not survive leaving out rows, which a series may need; "
                 "ask for k-anonymity or l-diversity"
             )
-    if isinstance(anonymizer, Anatomy):
-        raise ParameterError("anatomy has no boxes that a series could widen; choose another algorithm")

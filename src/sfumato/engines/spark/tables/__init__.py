@@ -33,8 +33,8 @@ from sfumato.engines.spark.tables.whole import Whole
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.schema import Role, Schema
-from sfumato.tabular import Anonymizer, Datafly, Incognito, Mondrian, Optimal
-from sfumato.tabular.base import released_names
+from sfumato.tabular import Mondrian
+from sfumato.tabular.base import Anonymizer, PartitionAnonymizer, released_names
 from sfumato.tabular.microaggregation.anonymizers import Microaggregator
 from sfumato.tabular.problem import Problem
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 MOST_POINTS = 5_000_000  # distinct rows that the driver takes: about 1 GiB
 MOST_KINDS = 2_000_000  # rows counted over all that is released that the driver takes
 HEAD = 20_000  # rows that tell how many agree
-COUNTED = (Mondrian, Datafly, Incognito, Optimal)
 
 
 def anonymize(
@@ -65,15 +64,15 @@ def anonymize(
     Traceback (most recent call last):
     sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
-    _refuse_rowwise(algorithm)
+    chosen = without_rows(algorithm)
     rows = plain(frame)
     settled = settled_schema(rows, schema, models)
-    if isinstance(algorithm, Microaggregator):
-        return _microaggregated(rows, algorithm, settled, models)
+    if isinstance(chosen, Microaggregator):
+        return _microaggregated(rows, chosen, settled, models)
     names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))
     source = count_rows(rows, names).persist() if _few(rows, names, most_points) else rows
     try:
-        return _searched(rows, source, algorithm, settled, models, most_points)
+        return _searched(rows, source, chosen, settled, models, most_points)
     except BaseException:
         if source is not rows:
             source.unpersist()
@@ -83,7 +82,7 @@ def anonymize(
 def _searched(
     rows: DataFrame,
     source: DataFrame,
-    algorithm: Anonymizer,
+    algorithm: PartitionAnonymizer,
     schema: Schema,
     models: Sequence[Model],
     most_points: int,
@@ -134,9 +133,13 @@ def _microaggregated(
         return in_blocks(rows, algorithm, whole)
 
 
-def _refuse_rowwise(algorithm: Anonymizer) -> None:
-    """Refuse what needs the rows themselves, one after the other."""
-    if not isinstance(algorithm, (*COUNTED, Microaggregator)):
+def without_rows(algorithm: Anonymizer) -> PartitionAnonymizer:
+    """Return an algorithm that Spark can work for; refuse what needs the rows themselves, one after the other."""
+    if algorithm.private:
+        raise ParameterError(f"{algorithm.algorithm} draws its noise on one machine; leave --engine spark out")
+    if not isinstance(algorithm, PartitionAnonymizer) or not (
+        algorithm.reads_counts or isinstance(algorithm, Microaggregator)
+    ):
         raise ParameterError(
             f"{algorithm.algorithm} needs every row on one machine; on Spark use mondrian, datafly, incognito, optimal "
             "or mdav+"
@@ -145,12 +148,13 @@ def _refuse_rowwise(algorithm: Anonymizer) -> None:
         raise ParameterError("relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian")
     if algorithm.keep_order:
         raise ParameterError("rows on Spark have no order to keep; leave keep_order out")
+    return algorithm
 
 
 def _released(
     rows: DataFrame,
     columns: Sequence[str],
-    algorithm: Anonymizer,
+    algorithm: PartitionAnonymizer,
     schema: Schema,
     models: Sequence[Model],
     counted: Counted,

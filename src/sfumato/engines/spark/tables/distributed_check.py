@@ -19,8 +19,7 @@ from sfumato.evaluate.check import as_written
 from sfumato.models.base import Model
 from sfumato.release import Card
 from sfumato.table.distinct import distinct
-from sfumato.tabular import Anonymizer
-from sfumato.tabular.base import kept_promises
+from sfumato.tabular.base import PartitionAnonymizer, kept_promises
 from sfumato.tabular.card import make_card
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Judge:
     """Who checks buckets of released classes: the whole, the algorithm, and the names of what is released."""
 
     whole: Whole
-    algorithm: Anonymizer
+    algorithm: PartitionAnonymizer
     coarse: Sequence[str]
     names: Sequence[str]
 

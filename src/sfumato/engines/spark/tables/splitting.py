@@ -15,6 +15,7 @@ import polars as pl
 from sfumato.engines.spark.tables.cuts import PART, Tree, Width, cut_tree
 from sfumato.engines.spark.tables.whole import UNITS, Whole
 from sfumato.models.criteria import flatten
+from sfumato.models.groups import ClassCounts
 from sfumato.table.coding import Codes
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def _failing(counts: DataFrame, whole: Whole, leaves: int) -> set[int]:
             held = _histogram(codes[here], found[UNITS].filter(pl.Series(here)), known.column.size)
             flow = np.zeros(len(held) + 1)
             if not all(criterion_holds(criteria, i, held, int(units[part]), flow) for i in range(len(criteria.kind))):
+                bad.add(part)
+            one = ClassCounts(int(units[part]), int(units[part]), held, known.reference, known.column)
+            if not all(
+                model.satisfied(one) for model in whole.models if model.sensitive == name and not model.compiled
+            ):
                 bad.add(part)
     return bad
 

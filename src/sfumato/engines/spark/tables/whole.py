@@ -23,7 +23,7 @@ from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.table.coding import Column, code, observed
 from sfumato.table.distinct import tally
-from sfumato.tabular.problem import Problem, _persons, refuse_impossible
+from sfumato.tabular.problem import Problem, number_persons, refuse_impossible
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -111,7 +111,7 @@ class Whole:
         sensitive = {name: known.coded(frame[name]) for name, known in self.sensitive.items()}
         person = None
         if self.schema.person is not None:
-            person = _persons(frame[self.schema.person], columns[self.schema.person].missing)
+            person = number_persons(frame[self.schema.person], columns[self.schema.person].missing)
         references = {name: known.reference for name, known in self.sensitive.items()}
         return Problem(Table(frame), self.schema, self.models, [], sensitive, person, weights, references)
 

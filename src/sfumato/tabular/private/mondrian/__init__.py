@@ -10,24 +10,24 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 
-from sfumato.core.parameters import Real, Validated, Whole
+from sfumato.core.parameters import Option, Real, Whole
 from sfumato.dp.ledger.amount import Cost, amount
 from sfumato.dp.mechanisms.base import exact
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
-from sfumato.random import SecureSource, Source, noise_from, permutation
+from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Released
 from sfumato.schema import Kind, Schema
 from sfumato.table import Table
 from sfumato.table.coding import EPOCH
-from sfumato.tabular.charge import Charge
-from sfumato.tabular.private.card import private_card, released_columns
+from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
 from sfumato.tabular.private.mondrian.counts import consistent, merged, shared_out
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow
 from sfumato.tabular.private.public_columns import (
@@ -52,7 +52,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class PrivateMondrian(Validated):
+class PrivateMondrian(PrivateAnonymizer):
     """Boxes of a public domain with noisy counts, ε-differentially private (LeFevre et al. 2006; Cormode et al. 2012).
 
     The release shows each box as often as its noisy count says, so that it is read like any generalised table;
@@ -74,7 +74,17 @@ class PrivateMondrian(Validated):
     depth: int = 10
 
     RULES: ClassVar = {"epsilon": Real(0, 100, above=True), "depth": Whole(1)}
+    OPTIONS: ClassVar = {
+        "epsilon": Option("How much one person can change what is published; smaller is safer."),
+        "depth": Option("How often the whole is cut at most."),
+    }
     algorithm: ClassVar = "private-mondrian"
+    notes: ClassVar = NOTES
+    audit: ClassVar = "sfumato.audit.release.private_tables:box_findings"
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(epsilon=1),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,28 +93,12 @@ class PrivateMondrian(Validated):
                 f"The 'depth' parameter of PrivateMondrian must be at most {DEEPEST}. Got {self.depth} instead."
             )
 
-    def anonymize(
-        self,
-        table: Table,
-        schema: Schema,
-        models: Sequence[Model] = (),
-        *,
-        rng: Source | None = None,
-        charge: Charge | None = None,
-    ) -> Release:
-        """Return the released boxes; with a `charge`, they are paid for first."""
+    def prepare(self, table: Table, schema: Schema, models: Sequence[Model]) -> PrivateDraw:
         if models:
             raise ParameterError(f"private-mondrian promises differential privacy, not {models[0].name}; leave it out")
         columns = public_columns(table, schema)
-        source = SecureSource() if rng is None else rng
-
-        def draw() -> Release:
-            return self._draw(table, columns, source)
-
-        if charge is None:
-            return draw()
         asked = {"algorithm": self.algorithm, **self.settings(), "schema": schema.to_toml()}
-        return charge.release(table, asked, Cost(amount(self.epsilon)), draw)
+        return PrivateDraw(Cost(amount(self.epsilon)), asked, partial(self._draw, table, columns))
 
     @property
     def spending(self) -> Spending:
@@ -132,7 +126,7 @@ class PrivateMondrian(Validated):
             model="differential privacy",
             parameters={"epsilon": float(self.epsilon)},
             released=released,
-            notes=NOTES,
+            notes=self.notes,
             secure=source.secure,
         )
         left_out = {"rows_not_counted": float((~inside).sum())}

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.core.parameters import Optional, Real, Validated
+from sfumato.core.parameters import Option, Optional, Real
 from sfumato.dp.ledger.amount import Cost, amount
 from sfumato.dp.mechanisms.base import exact
 from sfumato.errors import ParameterError
@@ -25,16 +26,15 @@ from sfumato.models.base import Model
 from sfumato.models.crowd_blending import CrowdBlending
 from sfumato.models.groups import Groups
 from sfumato.models.k_anonymity import KAnonymity
-from sfumato.random import SecureSource, Source, noise_from, permutation
+from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Card, MeasuredModel, Released
 from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import kept_promises
-from sfumato.tabular.charge import Charge
 from sfumato.tabular.lattice.ladder import Ladder
-from sfumato.tabular.private.card import private_card, released_columns
+from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
 from sfumato.tabular.private.public_columns import PublicColumn, public_columns
 from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
 from sfumato.tabular.private.safepub.sample import sampled
@@ -49,7 +49,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class SafePub(Validated):
+class SafePub(PrivateAnonymizer):
     """Sampled, generalised and suppressed rows: k-anonymity and (ε, δ)-differential privacy (Li, Qardaji & Su 2012).
 
     Give k as the model, `KAnonymity(k)`, or the sampling rate `beta`, or both; the other is worked out so that the
@@ -77,30 +77,26 @@ class SafePub(Validated):
         "beta": Optional(Real(0, 0.999, above=True)),
         "scheme": SchemeRule(),
     }
+    OPTIONS: ClassVar = {
+        "epsilon": Option("How much one person can change what is published; smaller is safer."),
+        "delta": Option("How likely that may fail."),
+        "beta": Option("Share of the rows that is sampled in secret; worked out from --k unless given."),
+    }
     algorithm: ClassVar = "safepub"
+    notes: ClassVar = NOTES
+    audit: ClassVar = "sfumato.audit.release.private_tables:sampling_findings"
 
-    def anonymize(
-        self,
-        table: Table,
-        schema: Schema,
-        models: Sequence[Model] = (),
-        *,
-        rng: Source | None = None,
-        charge: Charge | None = None,
-    ) -> Release:
-        """Return the released rows; with a `charge`, they are paid for first."""
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(epsilon=1),)
+
+    def prepare(self, table: Table, schema: Schema, models: Sequence[Model]) -> PrivateDraw:
         plan = self.plan(models)
         settled = schema.settled(table)
         columns = public_columns(table, settled)
-        source = SecureSource() if rng is None else rng
-
-        def draw() -> Release:
-            return _draw(self, plan, table, settled, columns, source)
-
-        if charge is None:
-            return draw()
         asked = {"algorithm": self.algorithm, **self.settings(plan), "schema": schema.to_toml()}
-        return charge.release(table, asked, Cost(amount(self.epsilon), plan.delta), draw)
+        cost = Cost(amount(self.epsilon), plan.delta)
+        return PrivateDraw(cost, asked, partial(_draw, self, plan, table, settled, columns))
 
     def plan(self, models: Sequence[Model] = ()) -> Plan:
         """Return k, the sampling rate and the exact δ that this release will have; nothing is drawn.
@@ -225,6 +221,9 @@ def _card(
         model="k-anonymity and differential privacy",
         parameters=parameters,
         released=released,
-        notes=[*NOTES, CrowdBlending(plan.k).statement(parameters["beta"], parameters["epsilon"], parameters["delta"])],
+        notes=[
+            *chosen.notes,
+            CrowdBlending(plan.k).statement(parameters["beta"], parameters["epsilon"], parameters["delta"]),
+        ],
         secure=source.secure,
     )

@@ -1,0 +1,84 @@
+"""A folder made anonymous on Spark: rows, card and report, complete together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.core.files import Staging
+from sfumato.engines.spark.folders import new_folder, read_folder
+from sfumato.engines.spark.session import spark_session
+from sfumato.engines.spark.tables import anonymize, without_rows
+from sfumato.engines.spark.tables.report import spark_report
+from sfumato.errors import InputError, ParameterError
+from sfumato.models.base import Model
+from sfumato.release import Card
+from sfumato.report.charts.svg import refuse_without_matplotlib
+from sfumato.schema import Schema
+from sfumato.tabular.base import Anonymizer
+
+STDIO = Path("-")
+Step = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FolderRelease:
+    """What was written: the card, with the folder's name and hash, and what only the steward may know."""
+
+    card: Card
+    steward: Mapping[str, float]
+
+
+def anonymize_folder(  # noqa: PLR0913  # where each file goes
+    source: Path,
+    output: Path,
+    algorithm: Anonymizer,
+    schema: Schema,
+    models: Sequence[Model],
+    *,
+    card: Path | None = None,
+    report: Path | None = None,
+    master: str | None = None,
+    step: Step = lambda _: None,
+) -> FolderRelease:
+    """Write the release of a folder (or file) as a folder, with its card and, if named, the steward's report.
+
+    `step` is told what is being done.
+
+    >>> import sfumato as sf
+    >>> anonymize_folder(Path("-"), Path("out"), sf.Mondrian(), Schema(), [])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: Spark reads and writes folders; name one instead of -
+    """
+    without_rows(algorithm)
+    if STDIO in {source, output}:
+        raise ParameterError("Spark reads and writes folders; name one instead of -")
+    if output.resolve() in {file.resolve() for file in (card, report) if file is not None}:
+        raise InputError(f"output '{output}' is named twice; choose another name for one of the two")
+    with Staging() as staging:
+        card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
+        report_file = _report_place(staging, report)
+        with new_folder(output) as rows:
+            step("starting Spark")
+            session = spark_session(master)
+            step("reading")
+            frame = read_folder(session, source)
+            step("anonymizing")
+            release = anonymize(frame, algorithm, schema, models)
+            step("writing")
+            final = release.write(rows, output.name)
+            card_file.write_text(final.to_json(), encoding="utf-8")
+            if report_file is not None:
+                step("reporting")
+                page = spark_report(frame, schema, replace(release, card=final), released=read_folder(session, rows))
+                report_file.write_text(page, encoding="utf-8")
+    return FolderRelease(final, release.steward)
+
+
+def _report_place(staging: Staging, report: Path | None) -> Path | None:
+    """Return a place for the report, if one is wanted; refused now rather than after hours of work."""
+    if report is None:
+        return None
+    refuse_without_matplotlib()
+    return staging.place(report)
