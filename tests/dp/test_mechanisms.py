@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.checks.base import Check, parameter_checks
-from sfumato.dp.batch import Kind, Weight, allot, split
+from sfumato.dp.batch import NoiseKind, Weight, allot, split
 from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.mechanisms import (
     ExponentialMechanism,
@@ -30,12 +30,12 @@ from sfumato.dp.mechanisms import (
     quantile_scores,
     quantile_sensitivity,
 )
-from sfumato.dp.mechanisms.tails import gaussian_reach, gaussian_tail, laplace_tail
+from sfumato.dp.mechanisms.additive import gaussian_reach, gaussian_tail, laplace_tail
 from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, MissingExtraError, ParameterError
 from sfumato.random import Noise, OpenDPNoise, SecureSource, SeededNoise, SeededSource, noise_from
 from sfumato.random.answers import float_above, root_above
-from sfumato.random.integers import Draws
+from sfumato.random.discrete import Draws
 
 fractions = st.fractions(min_value=Fraction(1, 50), max_value=200, max_denominator=1000)
 ladders = st.lists(st.integers(0, 4), min_size=1, max_size=8)
@@ -347,7 +347,7 @@ def test_composed_laplace_is_within_delta_and_not_far_inside() -> None:
 
 def test_composed_gaussians_reach_the_analytic_bound() -> None:
     epsilon, delta, times = 1.0, 1e-6, 40
-    (mechanism,) = allot([Weight(sensitivity=2, numbers=3, times=times)], epsilon, delta, Kind.GAUSSIAN)
+    (mechanism,) = allot([Weight(sensitivity=2, numbers=3, times=times)], epsilon, delta, NoiseKind.GAUSSIAN)
     shift = math.sqrt(times * 12 / mechanism.variance)  # of one Gaussian with the same norms (Balle & Wang 2018)
     leak = stats.norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * stats.norm.cdf(
         -shift / 2 - epsilon / shift
@@ -358,7 +358,7 @@ def test_composed_gaussians_reach_the_analytic_bound() -> None:
 def test_a_gaussian_too_wide_to_sum_keeps_its_concentrated_bound() -> None:
     from sfumato.dp.ledger.zcdp import rho_of
 
-    (mechanism,) = allot([Weight(sensitivity=10**6, times=3)], 1, "1e-6", Kind.GAUSSIAN)
+    (mechanism,) = allot([Weight(sensitivity=10**6, times=3)], 1, "1e-6", NoiseKind.GAUSSIAN)
     assert isinstance(mechanism, Gaussian)
     rho = Fraction(rho_of(Decimal(1), Decimal("1e-6")))
     assert rho * Fraction(9999, 10**4) < 3 * mechanism.cost(10**12) <= rho

@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.dp.ledger.amount import Accountant, amount
-from sfumato.dp.questions.query import Bins, Query
+from sfumato.dp.questions.query import HistogramKey, Query
 from sfumato.dp.session import Session
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError, SfumatoError, UnsatisfiableError
 from sfumato.random import SeededSource
@@ -499,7 +499,7 @@ def test_a_line_that_no_question_could_read_is_refused_when_it_is_declared(make:
 def test_quantiles_in_too_many_groups_are_refused(make: Maker) -> None:
     session = make()
     with pytest.raises(ParameterError, match="ask for fewer groups"):
-        session.ask(Query(sf.median("minutes").aggregates, None, (Bins("minutes", 100_000), "hour")), epsilon=1)
+        session.ask(Query(sf.median("minutes").aggregates, None, (HistogramKey("minutes", 100_000), "hour")), epsilon=1)
     assert session.ledger.spent == sf.dp.Cost()
 
 

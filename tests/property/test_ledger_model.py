@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
-from sfumato.dp.ledger.ledger import Entry, Ledger
+from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
 
 NAMES = ["ana", "bea", "eve"]
@@ -68,7 +68,7 @@ class LedgerMachine(RuleBasedStateMachine):
         own = None if shares is None else {name: self._coin(share) for name, share in shares.items()}
         self.twin = Twin(self.total, own)
         self.version = 1
-        self.open_entries: list[tuple[Entry, str, int]] = []
+        self.open_entries: list[tuple[Debit, str, int]] = []
         self.drawn = 0
 
     def _coin(self, share: Decimal) -> Fraction:

@@ -23,23 +23,23 @@ from hypothesis import strategies as st
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import (
     Binned,
+    ColumnGrid,
     Count,
     Declared,
-    Grid,
-    Ladder,
     Measure,
     Persons,
+    PositionCounts,
     Present,
+    QueryableRows,
     Request,
-    Rows,
     Tallies,
     Total,
     Unknown,
 )
 from sfumato.dp.rows import open_rows
-from sfumato.dp.rows.compile import Source, Statement
 from sfumato.dp.rows.condition import Compiler
-from sfumato.dp.rows.dialect import Stored
+from sfumato.dp.rows.dialect import StorageType
+from sfumato.dp.rows.statement import SqlTable, Statement
 from sfumato.dp.unit import ProtectPersons, ProtectRows, Unit
 from sfumato.engines.spark.queries.dialect import SPARK
 from sfumato.schema import Attribute, Kind, Role, Schema
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, str | None]
-Open = Callable[[list[Row]], Rows]
+Open = Callable[[list[Row]], QueryableRows]
 Holds = Callable[[Row], bool | None]
 MARKS = ("", "?", "-9")
 SCHEMA = Schema(
@@ -151,14 +151,14 @@ def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> O
 
     folder = tmp_path_factory.mktemp("rows")
 
-    def build(rows: list[Row]) -> Rows:
+    def build(rows: list[Row]) -> QueryableRows:
         pl.DataFrame(rows, schema=dict.fromkeys(SCHEMA.columns, pl.String)).write_parquet(folder / "people.parquet")
         return SparkRows.of_folder(folder, SCHEMA, spark.sparkContext.master)
 
     return build
 
 
-def _csv(path: Path, rows: list[Row]) -> Rows:
+def _csv(path: Path, rows: list[Row]) -> QueryableRows:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(SCHEMA.columns))
         writer.writeheader()
@@ -166,7 +166,7 @@ def _csv(path: Path, rows: list[Row]) -> Rows:
     return open_rows(path, SCHEMA)
 
 
-def _table(connection: psycopg.Connection[Any], address: str, rows: list[Row]) -> Rows:
+def _table(connection: psycopg.Connection[Any], address: str, rows: list[Row]) -> QueryableRows:
     connection.execute("TRUNCATE people_property")
     with connection.cursor() as cursor:
         values = [[row[name] for name in SCHEMA.columns] for row in rows]
@@ -210,7 +210,7 @@ def clamped(value: float | None, low: float, high: float) -> float | None:
     return 0.0 if abs(value) < 1e-15 else value
 
 
-def position(value: float | None, grid: Grid) -> int | None:
+def position(value: float | None, grid: ColumnGrid) -> int | None:
     if value is None:
         return None
     value = min(max(float(value), grid.low), grid.high)
@@ -307,7 +307,11 @@ KEYS: dict[str, tuple[Declared | Binned | Unknown, ...]] = {
     "unknown": (Unknown('na"me %s'), HOURS),
     "days": (Unknown("day"),),
 }
-FARE, HOUR, DAY = Grid("fare", -2.0, 6.0, 16), Grid("hour", 0.0, 4.0, 2**32), Grid("day", 10000.0, 20000.0, 7)
+FARE, HOUR, DAY = (
+    ColumnGrid("fare", -2.0, 6.0, 16),
+    ColumnGrid("hour", 0.0, 4.0, 2**32),
+    ColumnGrid("day", 10000.0, 20000.0, 7),
+)
 MEASURES: tuple[Measure, ...] = (
     Count(),
     Persons(),
@@ -315,8 +319,8 @@ MEASURES: tuple[Measure, ...] = (
     Total(FARE),
     Total(HOUR, 2**31, 2),
     Total(HOUR, 5, 1),
-    Ladder(FARE),
-    Ladder(DAY),
+    PositionCounts(FARE),
+    PositionCounts(DAY),
 )
 UNITS: tuple[Unit, ...] = (ProtectRows(), ProtectPersons("person", 2, 2), ProtectPersons("person", 1, 1))
 READ: dict[str, Callable[[str | None], Any]] = {"hour": whole, "fare": real, "day": day, 'na"me %s': word}
@@ -353,7 +357,7 @@ Kept = tuple[tuple[Any, ...], str | None, list[int | None]]
 
 def slow_rows(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]) -> list[Kept]:
     """Return each row that is left: its group, its person and its positions."""
-    grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | Ladder)))
+    grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | PositionCounts)))
     kept: list[Kept] = []
     for row in rows:
         group = tuple(key_of(row, key) for key in request.keys)
@@ -384,7 +388,7 @@ def slow_rows(request: Request, rows: list[Row], counts: Callable[[Row], bool | 
 
 
 def slow(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]) -> tuple[list[Any], list[list[Any]]]:
-    grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | Ladder)))
+    grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | PositionCounts)))
     by_group: dict[tuple[Any, ...], list[Kept]] = defaultdict(list)
     for row in slow_rows(request, rows, counts):
         by_group[row[0]].append(row)
@@ -399,7 +403,7 @@ def slow(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]
     ]
 
 
-def slow_measure(measure: Measure, rows: list[Kept], grids: list[Grid], unit: Unit) -> Any:
+def slow_measure(measure: Measure, rows: list[Kept], grids: list[ColumnGrid], unit: Unit) -> Any:
     if isinstance(measure, Count):
         return len(rows)
     if isinstance(measure, Persons):
@@ -467,7 +471,7 @@ def test_every_condition_holds_on_spark_for_the_rows_of_the_slow_reading(spark: 
     for (one, first), (two, second) in itertools.pairwise(list(asked.items())):
         asked[f"({one}) OR ({two})"] = partial(one_of_two, first, second)
     everything = parse_predicate(" OR ".join(CONDITIONS), SCHEMA)
-    source = Source("everybody", dict.fromkeys(names, Stored.TEXT), names.__getitem__)
+    source = SqlTable("everybody", dict.fromkeys(names, StorageType.TEXT), names.__getitem__)
     statement = Statement(Request((Count(),), ProtectRows(), (), everything), SCHEMA, source, SPARK)
     tests = [f"COUNT_IF({Compiler(statement).counts(parse_predicate(text, SCHEMA).condition)})" for text in asked]
     text = f"SELECT {', '.join(tests)} FROM ({statement._cells()})"  # noqa: S608  # our own words
@@ -506,7 +510,7 @@ def test_one_person_moves_nobody_on_spark(
 
 
 def nobody_moves(engine: Open, rows: list[Row], keys: str, person: str, data: st.DataObject) -> None:
-    measures = (Count(), Persons(), Present(FARE), Total(FARE), Ladder(DAY))
+    measures = (Count(), Persons(), Present(FARE), Total(FARE), PositionCounts(DAY))
     request = Request(measures, ProtectPersons("person", 1, 2), KEYS[keys], secret=b"secret")
     all_rows = plain(engine(rows).collect(request))
     assert plain(engine(data.draw(st.permutations(rows))).collect(request)) == all_rows

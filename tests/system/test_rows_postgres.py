@@ -16,12 +16,12 @@ import pytest
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import (
     Binned,
+    ColumnGrid,
     Count,
     Declared,
-    Grid,
     Key,
-    Ladder,
     Persons,
+    PositionCounts,
     Present,
     Request,
     Total,
@@ -52,11 +52,11 @@ RIDES: list[tuple[Any, ...]] = [
     (3, 9, 7.75, dt.date(2020, 1, 3), "it's"),
 ]
 ROWS = ProtectRows()
-FARES = Grid("fare", 0.0, 10.0, 40)
+FARES = ColumnGrid("fare", 0.0, 10.0, 40)
 REQUESTS = [
     Request((Count(), Present(FARES), Total(FARES), Total(FARES, 20, 2)), ROWS, (Declared("hour", (7, 8, 9, 10)),)),
     Request((Count(),), ROWS, (Declared("zip", ("02139", "it's")), Declared("day", ("2020-01-01", "2020-01-03")))),
-    Request((Count(), Ladder(FARES)), ROWS, (Unknown("zip"),)),
+    Request((Count(), PositionCounts(FARES)), ROWS, (Unknown("zip"),)),
     Request((Count(),), ROWS, (Binned("fare", (0.0, 1.0, 2.5, 100.0)),)),
     Request(
         (Count(),), ROWS, (), parse_predicate("fare / hour < 1 AND zip LIKE '%1_9' AND day < '2020-01-02'", SCHEMA)
@@ -130,7 +130,7 @@ def test_no_number_can_fail(table: Callable[..., str], kind: str) -> None:
     schema = Schema({"x": Attribute("x", Role.OTHER, Kind.NUMBER, bounds=(0.0, 4.0))})
     rows = open_rows(table(f"x {kind}", [(cell,) for cell in cells]), schema)
     where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 7 OR 1 / (x - 4) < -9", schema)
-    measures = (Count(), Total(Grid("x", 0.0, 4.0, 4)), Present(Grid("x", 0.0, 1e200, 3)))
+    measures = (Count(), Total(ColumnGrid("x", 0.0, 4.0, 4)), Present(ColumnGrid("x", 0.0, 1e200, 3)))
     assert rows.collect(Request(measures, ROWS, (), where)).columns == [[present], [6], [present]]
 
 

@@ -18,7 +18,7 @@ def kernel(function: Function) -> Function:
     """Return the compiled function: same arguments, same result, no interpreter inside.
 
     >>> import numpy as np
-    >>> from sfumato.random.shuffle_kernel import shuffle_from
+    >>> from sfumato.random.discrete_kernel import shuffle_from
     >>> order = np.arange(3)
     >>> shuffle_from(order, 3, np.array([0, 0], dtype=np.uint32)), order.tolist()
     (1, [1, 2, 0])

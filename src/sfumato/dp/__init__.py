@@ -6,10 +6,10 @@ the aggregate runs where the rows are (`sfumato.dp.rows`).
 
 from sfumato.dp import sensitivity
 from sfumato.dp.answer import Answer
+from sfumato.dp.budget_split import Plan
 from sfumato.dp.ledger.amount import Accountant, Budget, Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.mechanisms import ExponentialMechanism, Gaussian, Laplace, RandomizedResponse, ReportNoisyMax
-from sfumato.dp.planning import Plan
 from sfumato.dp.questions.query import (
     Query,
     count,

@@ -1,11 +1,13 @@
 """An answer: noisy numbers with the noise they carry, a 95 % interval, what they cost and what is left.
 
 An answer is a release like any other: public rows and a card. The interval is of the noise alone and uses public or
-released numbers only (Dwork & Roth 2014, section 3.3).
+released numbers only (Dwork & Roth 2014, section 3.3). Post-processing looks at released numbers alone and costs
+nothing (proposition 2.1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import msgspec
 import polars as pl
 
 from sfumato.dp.ledger.amount import Accountant, Cost
+from sfumato.errors import ParameterError
 from sfumato.release import Release
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.table import Table
@@ -25,10 +28,10 @@ OF_THE_ANSWER = "the answer"
 Value = int | float | str | None
 
 
-class Column(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerColumn(msgspec.Struct, frozen=True, kw_only=True):
     """One aggregate's answers, one per group: value, interval, noise scale, and the mechanism that made them.
 
-    >>> Column(name="count", mechanism="discrete Laplace", values=[3], low=[0], high=[33], scale=[10.0]).values
+    >>> AnswerColumn(name="count", mechanism="discrete Laplace", values=[3], low=[0], high=[33], scale=[10.0]).values
     [3]
     """
 
@@ -42,17 +45,17 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool = False
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
+class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about an answer that does not change when it is shown again; what the ledger keeps.
 
-    >>> Stored(question="q", keys=[], cells=[[]], columns=[], epsilon="0.1").epsilon
+    >>> StoredAnswer(question="q", keys=[], cells=[[]], columns=[], epsilon="0.1").epsilon
     '0.1'
     """
 
     question: str
     keys: list[str]
     cells: list[list[int | float | str]]
-    columns: list[Column]
+    columns: list[AnswerColumn]
     epsilon: str
     delta: str = "0"
     rho: str = "0"
@@ -69,14 +72,14 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 class Answer:
     """A stored answer as one analyst gets it: with what this look at it cost, and what is left after it.
 
-    >>> column = Column(name="count", mechanism="discrete Laplace", values=[3], low=[0], high=[33], scale=[10.0])
-    >>> stored = Stored(question="count(*)", keys=[], cells=[[]], columns=[column], epsilon="0.1")
+    >>> column = AnswerColumn(name="count", mechanism="discrete Laplace", values=[3], low=[0], high=[33], scale=[10.0])
+    >>> stored = StoredAnswer(question="count(*)", keys=[], cells=[[]], columns=[column], epsilon="0.1")
     >>> answer = Answer(stored, Cost("0.1"), Cost("0.9"))
     >>> answer.value, answer.interval, str(answer.left.epsilon)
     (3, (0, 33), '0.9')
     """
 
-    stored: Stored
+    stored: StoredAnswer
     spent: Cost
     left: Cost
 
@@ -158,3 +161,87 @@ def _fitting(values: list[Value]) -> list[Value]:
     """Return values that a column of a frame can hold: integers beyond 64 bits, all of them noise, become floats."""
     wide = any(isinstance(value, int) and value.bit_length() > INTEGER_BITS for value in values)
     return [float(value) if wide and isinstance(value, int) else value for value in values]
+
+
+def postprocess(stored: StoredAnswer, steps: Sequence[str]) -> StoredAnswer:
+    """Return the answer after the named steps, which it then names too.
+
+    `nonnegative` sets negative counts to 0; `consistent` does so while the groups keep their noisy total, taking the
+    same amount from every other group (Norm-Sub, Wang et al. 2020); `integer` rounds.
+
+    >>> numbers = {"values": [-4, 10, 20], "low": [-9, 5, 15], "high": [1, 15, 25], "scale": [2.0]}
+    >>> column = AnswerColumn(name="count", mechanism="", counts=True, **numbers)
+    >>> answer = StoredAnswer(question="q", keys=["k"], cells=[["a"], ["b"], ["c"]], columns=[column], epsilon="1")
+    >>> postprocess(answer, ["consistent"]).columns[0].values
+    [0, 8.0, 18.0]
+    """
+    columns = stored.columns
+    check_postprocessing(steps)
+    for step in steps:
+        columns = [STEPS[step](column) for column in columns]
+    return msgspec.structs.replace(stored, columns=columns, postprocessing=[*stored.postprocessing, *steps])
+
+
+def check_postprocessing(steps: Sequence[str]) -> None:
+    """Refuse a step that does not exist, before anything is paid.
+
+    >>> check_postprocessing(["positive"])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: the post-processing is 'positive'; choose from nonnegative, consistent, integer
+    """
+    for step in steps:
+        if step not in STEPS:
+            raise ParameterError(f"the post-processing is '{step}'; choose from {', '.join(STEPS)}")
+
+
+def _nonnegative(column: AnswerColumn) -> AnswerColumn:
+    if not column.counts:
+        return column
+    lists = {name: [_above(value) for value in getattr(column, name)] for name in ("values", "low", "high")}
+    return msgspec.structs.replace(column, **lists)
+
+
+def _consistent(column: AnswerColumn) -> AnswerColumn:
+    if not column.counts:
+        return column
+    made = norm_sub([value for value in column.values if isinstance(value, int | float)])
+    return msgspec.structs.replace(_nonnegative(column), values=list(made))
+
+
+def _integer(column: AnswerColumn) -> AnswerColumn:
+    lists = {name: [_whole(value) for value in getattr(column, name)] for name in ("values", "low", "high")}
+    return msgspec.structs.replace(column, **lists)
+
+
+def norm_sub(values: Sequence[float]) -> list[float]:
+    """Return the nearest non-negative numbers with the same sum (all 0 where the sum is not above 0).
+
+    >>> norm_sub([5, -1, 0])
+    [4.0, 0, 0]
+    """
+    total = sum(values)
+    if total <= 0:
+        return [0 for _ in values]
+    ranked = sorted(values, reverse=True)
+    shift, running = 0.0, 0.0
+    for place, value in enumerate(ranked, start=1):
+        running += value
+        taken = (running - total) / place
+        if value > taken:
+            shift = taken
+    return [value - shift if value > shift else 0 for value in values]
+
+
+def _above(value: Value) -> Value:
+    return max(value, 0) if isinstance(value, int | float) else value
+
+
+def _whole(value: Value) -> Value:
+    return round(value) if isinstance(value, float) else value
+
+
+STEPS: dict[str, Callable[[AnswerColumn], AnswerColumn]] = {
+    "nonnegative": _nonnegative,
+    "consistent": _consistent,
+    "integer": _integer,
+}

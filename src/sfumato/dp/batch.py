@@ -1,5 +1,7 @@
-"""Tight composition for questions declared together: less noise than an even split of ε, for the same (ε, δ).
+"""Questions declared together: one price for all, composed tightly, with less noise than an even split of ε gives.
 
+Only counts and sums over declared groups can stand together, since their noise is known before any answer; questions
+chosen in the light of answers go one by one, through the ledger's filter.
 Privacy loss distributions are composed by dp-accounting (Koskela, Jälkö & Honkela 2020; Doroshenko, Ghazi, Kamath,
 Kumar & Manurangsi 2022), pessimistically; `docs/algorithms/mechanisms.md` shows why one-dimensional laws dominate.
 """
@@ -15,9 +17,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.core.parameters import Rule, Validated, Whole
+from sfumato.dp.ledger.amount import Cost
 from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.dp.mechanisms.additive import Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Number, exact
+from sfumato.dp.questions.compiled import Compiled
+from sfumato.dp.questions.estimators import Counting, Summing
 from sfumato.errors import MissingExtraError, ParameterError
 
 FINEST = 1000  # a shift of more steps is treated as one of this many coarser steps, which is never less
@@ -28,10 +33,10 @@ BISECTIONS = 20
 DIGITS = 10**6
 
 
-class Kind(StrEnum):
+class NoiseKind(StrEnum):
     """Which noise a batch draws.
 
-    >>> Kind("laplace") is Kind.LAPLACE
+    >>> NoiseKind("laplace") is NoiseKind.LAPLACE
     True
     """
 
@@ -65,7 +70,7 @@ class Weight(Validated):
 
 
 def allot(
-    weights: Sequence[Weight], epsilon: Number, delta: Number, kind: Kind = Kind.LAPLACE
+    weights: Sequence[Weight], epsilon: Number, delta: Number, kind: NoiseKind = NoiseKind.LAPLACE
 ) -> list[Laplace | Gaussian]:
     """Return a mechanism for each form of question, such that all of them together are (ε, δ)-private.
 
@@ -81,7 +86,7 @@ def allot(
             f"{len(weights)} questions at epsilon {epsilon}, delta {delta} cannot be allotted; "
             f"give some questions, an epsilon above 0 and a delta above {10 * SLACK:g} and below 1"
         )
-    if kind is Kind.LAPLACE:
+    if kind is NoiseKind.LAPLACE:
         safe = _questions(weights) / total
         factor = _smallest(_laplace_law, weights, total, limit, safe)
         return [Laplace(factor * weight.l1) for weight in weights]
@@ -167,3 +172,37 @@ def _rounded_up(value: float) -> Fraction:
 def _decimal(value: Fraction) -> Decimal:
     """The value rounded down: a smaller ε or δ asks for more noise."""
     return Context(prec=30, rounding=ROUND_FLOOR).divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def simple_estimator(compiled: Compiled) -> Counting | Summing:
+    """Return the one count or sum that a question of a batch asks for, or refuse it."""
+    found = compiled.estimators[0]
+    if len(compiled.estimators) == 1 and isinstance(found, Counting | Summing) and not compiled.unknown:
+        return found
+    raise ParameterError(
+        f"'{compiled.words}' cannot be asked together with others; declare counts and sums over declared groups alone"
+    )
+
+
+def mechanisms_together(questions: Sequence[Compiled], cost: Cost) -> list[Laplace | Gaussian]:
+    """Return a mechanism for each question, all of them together within the price.
+
+    Questions of the same sensitivity count as one form, which keeps the composition fast.
+    """
+    if not questions:
+        raise ParameterError("the batch has no question; give at least one")
+    if not (cost.epsilon and cost.delta):
+        raise ParameterError(
+            "questions declared together need epsilon and a delta above 0, under pure accounting; "
+            "under zCDP ask them one by one, which composes as tightly"
+        )
+    lengths = [_length(compiled) for compiled in questions]
+    forms = sorted(set(lengths))
+    weights = [Weight(sensitivity=length, times=lengths.count(length)) for length in forms]
+    made = dict(zip(forms, allot(weights, cost.epsilon, cost.delta), strict=True))
+    return [made[length] for length in lengths]
+
+
+def _length(compiled: Compiled) -> int:
+    estimator = simple_estimator(compiled)
+    return estimator.norms(compiled.norms).l1(*estimator.reach)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sfumato.dp.questions.request import Count, EngineRows, Request, Rows
+from sfumato.dp.questions.request import Count, EngineRows, QueryableRows, Request
 from sfumato.dp.rows import open_rows
 from sfumato.dp.unit import ProtectRows
 from sfumato.errors import InputError
@@ -47,7 +47,7 @@ def whereabouts(data: Any) -> dict[str, str | None]:
     return {"data": address(data), **engine}
 
 
-def declared_rows(data: Any, schema: Schema) -> Rows:
+def declared_rows(data: Any, schema: Schema) -> QueryableRows:
     """Return the rows as the curator declares them: a file is read once in full, so a broken line is refused here.
 
     Later questions leave out what they cannot read, since an error would depend on the rows.

@@ -16,24 +16,21 @@ from typing import Any
 
 import msgspec
 
-from sfumato.dp.answer import Answer, Column, Stored
-from sfumato.dp.budget_split import answer_columns, check_noise
+from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
+from sfumato.dp.batch import mechanisms_together, simple_estimator
+from sfumato.dp.budget_split import Plan, answer_columns, check_noise, plan_amount
 from sfumato.dp.dataset import declared_rows, whereabouts, without_files
 from sfumato.dp.ledger.amount import Accountant, Budget, Cost, Number, amount
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.ledger.zcdp import rho_of_pure
 from sfumato.dp.mechanisms.additive import Gaussian, Laplace
-from sfumato.dp.planning import Plan, plan_amount
-from sfumato.dp.postprocess import postprocess, postprocess_known
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
 from sfumato.dp.questions.query import Query
-from sfumato.dp.questions.request import Cells, Rows, Tallies
-from sfumato.dp.questions.sql import parse_sql, spelled
-from sfumato.dp.rows import open_rows, table_name
-from sfumato.dp.rows.elsewhere import RowsElsewhere
-from sfumato.dp.together import mechanisms_together, simple_estimator
-from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, written
+from sfumato.dp.questions.request import Cells, QueryableRows, Tallies
+from sfumato.dp.questions.sql import parse_sql, spell_columns
+from sfumato.dp.rows import RowsElsewhere, open_rows, table_name
+from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import Noise, Source, noise_from
 from sfumato.schema import Schema
@@ -75,7 +72,7 @@ class Session:
     """
 
     ledger: Ledger
-    rows: Rows
+    rows: QueryableRows
     schema: Schema
     unit: Unit
     neighbours: Neighbours
@@ -111,7 +108,7 @@ class Session:
             **whereabouts(data),
             "table": name,
             "schema": schema.to_toml(),
-            "protect": written(unit),
+            "protect": write_unit(unit),
             "neighbours": str(side),
             "fingerprint": rows.fingerprint(),
         }
@@ -133,7 +130,7 @@ class Session:
         if data is None and facts["data"] is None and "engine" not in facts:
             raise InputError(f"ledger '{path}' was made for a dataframe; give it again with data=…")
         if data is None and "engine" in facts:
-            rows: Rows = RowsElsewhere(facts["engine"])
+            rows: QueryableRows = RowsElsewhere(facts["engine"])
         else:
             rows = open_rows(facts["data"] if data is None else data, schema)
         unit, side = read_unit(facts["protect"]), Neighbours(facts["neighbours"])
@@ -159,17 +156,17 @@ class Session:
         self._check_price(compiled, cost)
         check_noise(compiled, cost)
         self.rows.check(compiled.request(b""))
-        postprocess_known(post)
+        check_postprocessing(post)
 
         def draw(version: int) -> bytes:
             cells, columns = answer_columns(compiled, self._tallies(compiled), cost, noise_from(self.rng))
-            return msgspec.json.encode(self._stored(compiled, cells, columns, cost, version))
+            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, cost, version))
 
-        kept, spent = self._paid(f"{compiled.text} at {cost}", cost, analyst, draw)
-        stored = postprocess(_named(msgspec.json.decode(kept, type=Stored), compiled), post)
+        kept, spent = self._buy(f"{compiled.text} at {cost}", cost, analyst, draw)
+        stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
         return Answer(stored, spent, self.ledger.left_for(analyst))
 
-    def _paid(self, question: str, cost: Cost, analyst: str, draw: Callable[[int], bytes]) -> tuple[bytes, Cost]:
+    def _buy(self, question: str, cost: Cost, analyst: str, draw: Callable[[int], bytes]) -> tuple[bytes, Cost]:
         """Return the stored answer to a question and what it cost now: from the ledger, or drawn after the debit."""
         version = self.ledger.version
         paid = self.ledger.find(question, version, analyst)
@@ -199,21 +196,23 @@ class Session:
             self.rows.check(entry.request(b""))
         question = " and ".join(entry.text for entry in compiled) + f" together at {cost}"
 
-        def draw(version: int) -> list[Stored]:
+        def draw(version: int) -> list[StoredAnswer]:
             noise = noise_from(self.rng)
             return [
-                self._stored(entry, *_with_mechanism(entry, self._tallies(entry), mechanism, noise), cost, version)
+                self._stored_answer(
+                    entry, *_with_mechanism(entry, self._tallies(entry), mechanism, noise), cost, version
+                )
                 for entry, mechanism in zip(compiled, mechanisms, strict=True)
             ]
 
-        kept, spent = self._paid(question, cost, analyst, lambda version: msgspec.json.encode(draw(version)))
+        kept, spent = self._buy(question, cost, analyst, lambda version: msgspec.json.encode(draw(version)))
         left = self.ledger.left_for(analyst)
-        answers = zip(msgspec.json.decode(kept, type=list[Stored]), compiled, strict=True)
-        return [Answer(_named(stored, entry), spent, left) for stored, entry in answers]
+        answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
+        return [Answer(_rename_columns(stored, entry), spent, left) for stored, entry in answers]
 
     def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
         """Answer a question written in SQL; the table is called by the file's stem."""
-        return self.ask(self._read(text), epsilon, **options)
+        return self.ask(self._parse_question(text), epsilon, **options)
 
     def plan(self, query: Query | str, error: float, confidence: float = 0.95, rows: int | None = None) -> Plan:
         """Return the ε that keeps the error of every answer below `error`, before anything is spent.
@@ -221,7 +220,7 @@ class Session:
         Means and variances depend on how many rows there are, which is secret: give a public guess as `rows`. The error
         of a quantile is in rows of rank.
         """
-        compiled = self._compile(self._read(query) if isinstance(query, str) else query)
+        compiled = self._compile(self._parse_question(query) if isinstance(query, str) else query)
         return plan_amount(compiled, self.ledger, error, confidence, rows)
 
     def new_version(self, data: Any) -> int:
@@ -233,8 +232,8 @@ class Session:
         self.rows = rows
         return number
 
-    def _read(self, text: str) -> Query:
-        return spelled(parse_sql(text, self.table), self.schema.columns)
+    def _parse_question(self, text: str) -> Query:
+        return spell_columns(parse_sql(text, self.table), self.schema.columns)
 
     def _compile(self, query: Query) -> Compiled:
         if not isinstance(query, Query):
@@ -275,17 +274,17 @@ class Session:
     def _tallies(self, compiled: Compiled) -> Tallies:
         return self.rows.collect(compiled.request(self.ledger.secret()))
 
-    def _stored(
-        self, compiled: Compiled, cells: Sequence[Cells], columns: list[Column], cost: Cost, version: int
-    ) -> Stored:
+    def _stored_answer(
+        self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], cost: Cost, version: int
+    ) -> StoredAnswer:
         secure = self.rng is None or self.rng.secure
         warnings = [] if secure else ["noise drawn from a seed: for tests only, promises nothing"]
         if not self.latency:
             warnings.append("answers left as soon as they were ready: the time they took was not hidden")
-        return Stored(
+        return StoredAnswer(
             question=compiled.words,
             keys=list(compiled.names),
-            cells=[compiled.shown(cell) for cell in cells],
+            cells=[compiled.show_cells(cell) for cell in cells],
             columns=columns,
             epsilon=str(cost.epsilon),
             delta=str(cost.delta),
@@ -306,11 +305,11 @@ class Session:
 
 def _with_mechanism(
     compiled: Compiled, tallies: Tallies, mechanism: Laplace | Gaussian, noise: Noise
-) -> tuple[list[Cells], list[Column]]:
+) -> tuple[list[Cells], list[AnswerColumn]]:
     return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]
 
 
-def _named(stored: Stored, compiled: Compiled) -> Stored:
+def _rename_columns(stored: StoredAnswer, compiled: Compiled) -> StoredAnswer:
     """The answer with its columns called as they are in this question: a name is no part of what was paid for."""
     labels = [entry.label for entry in compiled.query.aggregates]
     pairs = zip(stored.columns, labels, strict=True)

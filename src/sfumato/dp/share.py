@@ -29,7 +29,7 @@ class Norms:
     neighbours: Neighbours
 
     @property
-    def touched(self) -> int:
+    def touched_groups(self) -> int:
         """In how many groups one unit can change anything."""
         moves = self.grouped and self.neighbours is Neighbours.VALUE
         return 2 * self.groups if moves else self.groups
@@ -84,7 +84,7 @@ class Share:
 
     def selection(self, sensitivity: int) -> ExponentialMechanism:
         """The mechanism that chooses in each group, for scores that one unit moves by at most `sensitivity`."""
-        touched = self.norms.touched
+        touched = self.norms.touched_groups
         if self.accountant is Accountant.PURE:
             return ExponentialMechanism(self.amount / touched, sensitivity)
         return ExponentialMechanism.for_rho(self.amount / touched, sensitivity)

@@ -102,10 +102,10 @@ def read_unit(text: str) -> Unit:
     raise ParameterError(f"the unit to protect is '{text}'; give 'rows' or 'person:ID:ROWS:GROUPS'")
 
 
-def written(unit: Unit) -> str:
+def write_unit(unit: Unit) -> str:
     """Return the text that `read_unit` reads back.
 
-    >>> written(ProtectPersons("rider", 4, 2)), written(ProtectRows(2))
+    >>> write_unit(ProtectPersons("rider", 4, 2)), write_unit(ProtectRows(2))
     ('person:rider:4:2', 'rows:2')
     """
     if isinstance(unit, ProtectRows):

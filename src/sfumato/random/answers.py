@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Protocol
 
-from sfumato.random.discrete import LARGEST_SCALE_TERM, discrete_laplace
-from sfumato.random.integers import Draws
+from sfumato.random.discrete import LARGEST_SCALE_TERM, Draws, discrete_laplace
 from sfumato.random.source import SecureSource, SeededSource, Source
 
 WIDEST = (

@@ -1,8 +1,9 @@
-"""Exact samplers over a run of random words: uniform integers, Bernoulli(exp(-p/q)), discrete Laplace.
+"""Exact samplers over a run of random words: uniform integers, Bernoulli(exp(-p/q)), discrete Laplace, shuffles.
 
 After Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", algorithms 1 and 2, in
-integers alone. A draw that runs out of words is not finished; the caller gives its words again with more behind them,
-so that the words read are one unbroken run and no outcome is favoured by where a buffer ends.
+integers alone; the shuffle is Fisher-Yates after Durstenfeld (1964). A draw that runs out of words is not finished: the
+caller gives its words again with more behind them, so that the words read are one unbroken run and
+no outcome is favoured by where a buffer ends.
 """
 
 from __future__ import annotations
@@ -128,3 +129,21 @@ def fill_exp(out: Integers, done: int, numerator: int, denominator: int, words: 
         done += 1
         place = after
     return done, place
+
+
+@kernel
+def shuffle_from(order: Integers, remaining: int, words: Words) -> int:
+    """Shuffle `order[:remaining]` in place, one word per swap; return how many places are still open.
+
+    A word at or above the largest multiple of the range is thrown away, so no position is favoured.
+    """
+    for word in words:
+        if remaining <= 1:
+            break
+        limit = (np.int64(1) << 32) // remaining * remaining
+        if np.int64(word) >= limit:
+            continue
+        chosen = np.int64(word) % remaining
+        remaining -= 1
+        order[chosen], order[remaining] = order[remaining], order[chosen]
+    return remaining

@@ -45,13 +45,13 @@ class KeyedSource:
         if len(key) != KEY_BYTES:
             raise ParameterError(f"the key of keyed noise has {len(key)} bytes; it must have {KEY_BYTES}")
         self._function = hmac.new(key, digestmod="sha256")
-        self._read(context)
+        self._take_in(context)
 
     def of(self, *context: Part) -> KeyedSource:
         """Return the source of this context with more behind it, from its first word on."""
         narrower = object.__new__(KeyedSource)
         narrower._function = self._function.copy()
-        narrower._read(context)
+        narrower._take_in(context)
         return narrower
 
     def words(self, count: int) -> Words:
@@ -64,9 +64,9 @@ class KeyedSource:
         found: Words = np.frombuffer(self._stream.update(bytes(4 * count)), dtype="<u4")
         return found
 
-    def _read(self, context: tuple[Part, ...]) -> None:
+    def _take_in(self, context: tuple[Part, ...]) -> None:
         for part in context:
-            self._function.update(_encoded(part))
+            self._function.update(_encode_part(part))
 
     def __repr__(self) -> str:
         return "KeyedSource(a key that is not shown)"
@@ -94,7 +94,7 @@ def of_group(source: Source, *context: Part) -> Source:
     return source.of(*context) if isinstance(source, KeyedSource) else source
 
 
-def _encoded(part: Part) -> bytes:
+def _encode_part(part: Part) -> bytes:
     """Return a part of a context with its kind and its length before it, so that parts cannot run into each other."""
     if isinstance(part, np.ndarray):
         kind, content = f"{part.dtype.str}{part.shape}", np.ascontiguousarray(part).tobytes()

@@ -69,7 +69,7 @@ def permutation(count: int, source: Source) -> npt.NDArray[np.int64]:
     >>> sorted(permutation(5, SeededSource(1)).tolist())
     [0, 1, 2, 3, 4]
     """
-    from sfumato.random.shuffle_kernel import shuffle_from
+    from sfumato.random.discrete_kernel import shuffle_from
 
     order = np.arange(count, dtype=np.int64)
     remaining = count

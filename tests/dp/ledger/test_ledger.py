@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
-from sfumato.dp.ledger.ledger import Entry, Ledger
+from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.sqlite import APPLICATION, FORMAT, PAGE
 from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.errors import BudgetExceeded, InputError, ParameterError
@@ -186,7 +186,7 @@ def test_versions_compose_and_never_reset(path: Path) -> None:
 def test_a_settlement_of_another_ledgers_entry_is_refused(path: Path) -> None:
     ledger = Ledger.create(path, Budget(1), FACTS)
     entry = ledger.debit("q", 1, "ana", TENTH)
-    for wrong in (Entry(7, "q", 1, "ana", TENTH), Entry(entry.number, "other", 1, "ana", TENTH)):
+    for wrong in (Debit(7, "q", 1, "ana", TENTH), Debit(entry.number, "other", 1, "ana", TENTH)):
         with pytest.raises(ParameterError, match="is not in this ledger"):
             ledger.settle(wrong, b"17")
     assert not any(record.answered for record in ledger.entries())

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 import sqlglot
 
-from sfumato.dp.questions.expression import Arithmetic, Column, Domain, Literal, extent
+from sfumato.dp.questions.expression import Arithmetic, ColumnReference, Domain, Literal, extent
 from sfumato.dp.questions.predicate import from_tree, parse_predicate
 from sfumato.errors import InputError
 from sfumato.schema import Attribute, Kind, Role, Schema
@@ -151,7 +151,7 @@ def test_arithmetic_that_could_leave_the_doubles_is_refused() -> None:
 
 
 def test_extent_bounds_every_result() -> None:
-    column = Column("x", Domain.NUMBER, (-2.0, 8.0))
+    column = ColumnReference("x", Domain.NUMBER, (-2.0, 8.0))
     least, most = extent(Arithmetic("/", Literal(3, Domain.NUMBER), Arithmetic("-", column, column)))
     for x in (-2.0, -1e-15, 1e-15, 0.1, 0.30000000000000004, 8.0):
         for y in (-2.0, 1e-15, 0.3, 7.999999999999999):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import sfumato as sf
-from sfumato.dp.questions.query import Bins
+from sfumato.dp.questions.query import HistogramKey
 from sfumato.dp.questions.sql import parse_sql
 from sfumato.errors import InputError
 
@@ -95,7 +95,7 @@ def test_a_condition_is_kept_as_text() -> None:
 
 
 def test_bins_are_checked() -> None:
-    assert Bins("age", (0.0, 5.0)).text == "age/(0.0, 5.0)"
+    assert HistogramKey("age", (0.0, 5.0)).text == "age/(0.0, 5.0)"
     for wrong in (0, -1, (1.0,), (2.0, 1.0), (1.0, 1.0)):
         with pytest.raises(Exception, match="bins of 'age'"):
-            Bins("age", wrong)
+            HistogramKey("age", wrong)

@@ -16,12 +16,12 @@ import pytest
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import (
     Binned,
+    ColumnGrid,
     Count,
     Declared,
-    Grid,
     Key,
-    Ladder,
     Persons,
+    PositionCounts,
     Present,
     Request,
     Total,
@@ -52,7 +52,7 @@ FRAME = pl.DataFrame(
         "zip": ["02139", "10115", None, "02139"],
     }
 )
-FARES = Grid("fare", 0.0, 10.0, 20)
+FARES = ColumnGrid("fare", 0.0, 10.0, 20)
 HOURS = Declared("hour", (7, 8, 9, 10))
 ROWS = ProtectRows()
 
@@ -111,9 +111,9 @@ def test_a_row_without_a_person_is_left_out(data: Any) -> None:
 
 
 def test_ladders_have_every_position_of_every_group() -> None:
-    ladder = asked(FRAME, Ladder(Grid("fare", 0.0, 10.0, 4)), keys=(HOURS,))[0]
+    ladder = asked(FRAME, PositionCounts(ColumnGrid("fare", 0.0, 10.0, 4)), keys=(HOURS,))[0]
     assert ladder == [[0, 1, 0, 0, 0], [0] * 5, [0, 0, 0, 0, 1], [0] * 5]
-    assert asked(FRAME, Ladder(Grid("fare", 0.0, 10.0, 4)), Count()) == [[[0, 1, 0, 0, 1]], [4]]
+    assert asked(FRAME, PositionCounts(ColumnGrid("fare", 0.0, 10.0, 4)), Count()) == [[[0, 1, 0, 0, 1]], [4]]
 
 
 @pytest.mark.parametrize("edges", [(0.0, 2.5, 5.0), (0.0, 0.1, 2.5, 5.0)])
@@ -138,11 +138,11 @@ def test_sums_are_exact_beyond_64_bits() -> None:
     steps = 2**40
     frame = pl.DataFrame({"x": [1.0, 0.0, 1.0] * 400})
     schema = Schema({"x": Attribute("x", Role.OTHER, Kind.NUMBER)})
-    grid = Grid("x", 0.0, 1.0, steps)
+    grid = ColumnGrid("x", 0.0, 1.0, steps)
     tallies = open_rows(frame, schema).collect(Request((Total(grid, -1, 2), Total(grid, 3, 1)), ROWS))
     assert tallies.columns == [[800 * (steps + 1) ** 2 + 400], [800 * (steps - 3) - 1200]]
     with pytest.raises(ParameterError, match="128 bits"):
-        open_rows(frame, schema).collect(Request((Total(Grid("x", 0.0, 1.0, 2**53), 0, 2),), ROWS))
+        open_rows(frame, schema).collect(Request((Total(ColumnGrid("x", 0.0, 1.0, 2**53), 0, 2),), ROWS))
 
 
 @pytest.mark.parametrize("values", [[1e308, -1e308, 5e-324, float("nan"), float("inf"), None, 2.0]])
@@ -150,7 +150,7 @@ def test_no_double_of_a_file_can_fail(tmp_path: Path, values: list[float | None]
     pl.DataFrame({"x": values}).write_parquet(tmp_path / "x.parquet")
     schema = Schema({"x": Attribute("x", Role.OTHER, Kind.NUMBER, bounds=(0.0, 4.0))})
     where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 7", schema)
-    grid = Grid("x", 0.0, 4.0, 4)
+    grid = ColumnGrid("x", 0.0, 4.0, 4)
     tallies = open_rows(tmp_path / "x.parquet", schema).collect(Request((Count(), Total(grid)), ROWS, (), where))
     assert tallies.columns == [[2], [2]]
 
@@ -191,7 +191,7 @@ def test_a_stored_type_that_contradicts_the_declared_one_is_refused() -> None:
     with pytest.raises(InputError, match="has no numbers to bin"):
         asked(FRAME, Count(), keys=(Binned("zip", (0.0, 1.0)),))
     with pytest.raises(InputError, match="'zip' has no numbers"):
-        asked(FRAME, Present(Grid("zip", 0.0, 1.0, 1)))
+        asked(FRAME, Present(ColumnGrid("zip", 0.0, 1.0, 1)))
     with pytest.raises(InputError, match="'seven' is no integer"):
         asked(FRAME, Count(), keys=(Declared("hour", ("seven",)),))
 
@@ -305,7 +305,7 @@ def test_rows_are_called_by_their_file() -> None:
 def test_ladders_of_many_groups_take_the_room_of_their_rows() -> None:
     frame = FRAME.head(1).select(pl.all().repeat_by(20_000).explode()).with_columns(zip=pl.int_range(20_000).cast(str))
     rows = open_rows(frame, SCHEMA)
-    request = Request((Ladder(Grid("fare", 0.0, 10.0, 1000)),), ROWS, (Unknown("zip"),))
+    request = Request((PositionCounts(ColumnGrid("fare", 0.0, 10.0, 1000)),), ROWS, (Unknown("zip"),))
     tracemalloc.start()
     tallies = rows.collect(request)
     peak = tracemalloc.get_traced_memory()[1]

@@ -16,7 +16,7 @@ import msgspec
 from sfumato.audit.epsilon.bounds import least_epsilon
 from sfumato.audit.epsilon.event_search import choose
 from sfumato.audit.epsilon.events import Event, Outputs
-from sfumato.audit.epsilon.trials import Experiment, Mechanism, is_vectorised, run, run_singly
+from sfumato.audit.epsilon.trials import ClaimTest, Mechanism, is_vectorised, run, run_singly
 from sfumato.core.progress import tell
 from sfumato.errors import InputError
 from sfumato.random import SecureSource, Source
@@ -52,7 +52,7 @@ def epsilon(  # noqa: PLR0913  # the claim, and how hard it is tested
     >>> finding.verdict, 1.7 < finding.bound < 2
     ('REFUTED', True)
     """
-    asked = Experiment(claim, delta, trials, confidence)
+    asked = ClaimTest(claim, delta, trials, confidence)
     source = SecureSource() if rng is None else rng
     if not is_vectorised(mechanism):
         return _finding(asked, left, right, _experiment(_half(run, mechanism, left, right, source), asked, events))
@@ -76,7 +76,7 @@ def repeat(finding: Finding, mechanism: Mechanism, *, rng: Source | None = None)
     """
     source, found = SecureSource() if rng is None else rng, finding.evidence
     try:
-        asked = Experiment(found["claim"], found["delta"], 2 * found["trials"], found["confidence"])
+        asked = ClaimTest(found["claim"], found["delta"], 2 * found["trials"], found["confidence"])
         event, on_left, left, right = (
             Event.read(found["test"]),
             found["likelier"] == "left",
@@ -87,7 +87,7 @@ def repeat(finding: Finding, mechanism: Mechanism, *, rng: Source | None = None)
         raise InputError("the finding does not hold the evidence of an audit of epsilon; give one that does") from None
     runner = run_singly if "calls" in found else run
     outputs = [runner(mechanism, value, found["trials"], source) for value in (left, right)]
-    return _finding(asked, left, right, _measured(outputs, event, asked, on_left=on_left) | _calls(found))
+    return _finding(asked, left, right, _measure_event(outputs, event, asked, on_left=on_left) | _calls(found))
 
 
 def _calls(found: dict[str, Any]) -> dict[str, Any]:
@@ -108,16 +108,16 @@ def _half(
     return lambda count: [runner(mechanism, value, count, source) for value in (left, right)]
 
 
-def _experiment(outputs: Half, asked: Experiment, events: Sequence[Event]) -> dict[str, Any]:
+def _experiment(outputs: Half, asked: ClaimTest, events: Sequence[Event]) -> dict[str, Any]:
     """Return the evidence of one experiment: an event chosen on half of the trials, its counts on the other half."""
     tell(0.1, "choosing an event")
     left, right = outputs(asked.trials // 2)
     chosen = choose(left, right, asked.delta, events)
     tell(0.5, f"measuring whether {chosen.event.words}")
-    return _measured(outputs(asked.trials // 2), chosen.event, asked, on_left=chosen.on_left)
+    return _measure_event(outputs(asked.trials // 2), chosen.event, asked, on_left=chosen.on_left)
 
 
-def _measured(outputs: list[Outputs], event: Event, asked: Experiment, *, on_left: bool) -> dict[str, Any]:
+def _measure_event(outputs: list[Outputs], event: Event, asked: ClaimTest, *, on_left: bool) -> dict[str, Any]:
     hits = [int(event.holds(part).sum()) for part in outputs]
     trials = len(outputs[0])
     likelier, other = hits if on_left else hits[::-1]
@@ -131,7 +131,7 @@ def _measured(outputs: list[Outputs], event: Event, asked: Experiment, *, on_lef
     }
 
 
-def _finding(asked: Experiment, left: Any, right: Any, found: dict[str, Any]) -> Finding:
+def _finding(asked: ClaimTest, left: Any, right: Any, found: dict[str, Any]) -> Finding:
     bound = found.pop("bound")
     evidence = {
         "reason": _reason(found, bound, asked.confidence),

@@ -39,7 +39,7 @@ ROW_WEIGHTS = 0.6180339887498949  # powers of the golden ratio's inverse tell sh
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenEvent:
     """An event, whether it is likelier on the left input, and its score: a cautious estimate of ε."""
 
     event: Event
@@ -47,7 +47,7 @@ class Choice:
     score: float
 
 
-def choose(left: Outputs, right: Outputs, delta: float, given: Sequence[Event] = ()) -> Choice:
+def choose(left: Outputs, right: Outputs, delta: float, given: Sequence[Event] = ()) -> ChosenEvent:
     """Return the event and the direction of the largest cautious estimate of ε; as many outputs of one as of the other.
 
     >>> from fractions import Fraction
@@ -57,10 +57,10 @@ def choose(left: Outputs, right: Outputs, delta: float, given: Sequence[Event] =
     >>> 0.8 < choose(left, right, 0.0).score < 1.1
     True
     """
-    found = [_given(event, left, right, delta) for event in given]
+    found = [_score_given(event, left, right, delta) for event in given]
     for view in _views(left, right):
         seen = [_plain(view.of(outputs)) for outputs in (left, right)]
-        found += [Choice(Event(view, test), on, score) for test, on, score in _tests(seen[0], seen[1], delta)]
+        found += [ChosenEvent(Event(view, test), on, score) for test, on, score in _tests(seen[0], seen[1], delta)]
     return max(found, key=lambda choice: choice.score)
 
 
@@ -112,7 +112,7 @@ def _plain(seen: Outputs) -> Outputs:
 Scored = tuple[Test, bool, float]
 
 
-class Counts(NamedTuple):
+class BinCounts(NamedTuple):
     """How often each bin came up on two inputs: in the outputs that order the bins, and in those that score them.
 
     Bins that were put in order by the same outputs would look better than they are.
@@ -122,15 +122,15 @@ class Counts(NamedTuple):
     scoring: tuple[Integers, Integers]
 
     @classmethod
-    def of(cls, left: Integers, right: Integers, bins: int) -> Counts:
+    def of(cls, left: Integers, right: Integers, bins: int) -> BinCounts:
         """Return the counts of coded outputs: every other one orders, the rest scores."""
         halves = [tuple(np.bincount(part[start::2], minlength=bins) for part in (left, right)) for start in (0, 1)]
         return cls((halves[0][0], halves[0][1]), (halves[1][0], halves[1][1]))
 
     @property
-    def swapped(self) -> Counts:
+    def with_inputs_swapped(self) -> BinCounts:
         """The same counts with the inputs exchanged."""
-        return Counts(self.ordering[::-1], self.scoring[::-1])
+        return BinCounts(self.ordering[::-1], self.scoring[::-1])
 
     @property
     def by_ratio(self) -> Integers:
@@ -148,7 +148,7 @@ class Counts(NamedTuple):
 def _tests(left: Outputs, right: Outputs, delta: float) -> Iterator[Scored]:
     values, codes = np.unique(np.concatenate([left, right]), return_inverse=True)
     if len(values) * FEWEST_REPEATS <= len(codes) or left.dtype.kind == "U":
-        yield from _sets(values, Counts.of(codes[: len(left)], codes[len(left) :], len(values)), delta)
+        yield from _sets(values, BinCounts.of(codes[: len(left)], codes[len(left) :], len(values)), delta)
     if left.dtype.kind != "U":
         yield from _ranges(left, right, CUTS, delta, ratio=False)
         yield from _ranges(left, right, COARSE, delta, ratio=True)
@@ -156,8 +156,8 @@ def _tests(left: Outputs, right: Outputs, delta: float) -> Iterator[Scored]:
             yield from _grids(left, right, delta)
 
 
-def _sets(values: Outputs, counts: Counts, delta: float) -> Iterator[Scored]:
-    for on_left, part in ((True, counts), (False, counts.swapped)):
+def _sets(values: Outputs, counts: BinCounts, delta: float) -> Iterator[Scored]:
+    for on_left, part in ((True, counts), (False, counts.with_inputs_swapped)):
         order = part.by_ratio[:MOST_VALUES]
         length, score = part.best_prefix(order, delta)
         yield Among(tuple(np.sort(values[order[:length]]).tolist())), on_left, score
@@ -166,15 +166,15 @@ def _sets(values: Outputs, counts: Counts, delta: float) -> Iterator[Scored]:
 def _ranges(left: Floats, right: Floats, cuts: int, delta: float, *, ratio: bool) -> Iterator[Scored]:
     pooled = np.sort(np.concatenate([left, right]))
     edges = np.unique(pooled[(np.arange(1, cuts) * len(pooled)) // cuts])
-    counts = Counts.of(np.searchsorted(edges, left), np.searchsorted(edges, right), len(edges) + 1)
+    counts = BinCounts.of(np.searchsorted(edges, left), np.searchsorted(edges, right), len(edges) + 1)
     rising = np.arange(len(edges) + 1)
-    for on_left, part in ((True, counts), (False, counts.swapped)):
+    for on_left, part in ((True, counts), (False, counts.with_inputs_swapped)):
         for order in (part.by_ratio,) if ratio else (rising, rising[::-1]):
             length, score = part.best_prefix(order, delta)
-            yield Within(_joined(edges, order[:length])), on_left, score
+            yield Within(_join_bins(edges, order[:length])), on_left, score
 
 
-def _joined(edges: Floats, bins: Integers) -> tuple[tuple[float | None, float | None], ...]:
+def _join_bins(edges: Floats, bins: Integers) -> tuple[tuple[float | None, float | None], ...]:
     """Return some of the bins between edges as ranges, neighbours joined."""
     ends = [None, *edges.tolist(), None]
     ranges: list[tuple[float | None, float | None]] = []
@@ -196,15 +196,15 @@ def _grids(left: Floats, right: Floats, delta: float) -> Iterator[Scored]:
         for lowest, highest in bits
     ]
     shape = len(steps) + 1, len(sizes) + 1
-    counts = Counts.of(cells[0], cells[1], shape[0] * shape[1])
-    for on_left, part in ((True, counts), (False, counts.swapped)):
-        found, scored = ([_reached(table.reshape(shape)) for table in tables] for tables in part)
+    counts = BinCounts.of(cells[0], cells[1], shape[0] * shape[1])
+    for on_left, part in ((True, counts), (False, counts.with_inputs_swapped)):
+        found, scored = ([_count_on_grids(table.reshape(shape)) for table in tables] for tables in part)
         place = int(np.argmax(cautious_epsilon(found[0], found[1], len(left) - len(left) // 2, delta)))
         score = cautious_epsilon(scored[0][[place]], scored[1][[place]], len(left) // 2, delta)[0]
         yield OnGrid(int(steps[place // len(sizes)]), int(sizes[place % len(sizes)])), on_left, float(score)
 
 
-def _reached(table: Integers) -> Integers:
+def _count_on_grids(table: Integers) -> Integers:
     """Return for every step and size how many outputs lie on that grid and below that size."""
     reached: Integers = table[::-1].cumsum(axis=0)[::-1].cumsum(axis=1)
     return reached[1:, :-1].ravel()
@@ -216,7 +216,7 @@ def _few(places: Integers) -> Integers:
     return np.sort(values[np.argsort(-counts)[:CUTS]])
 
 
-def _given(event: Event, left: Outputs, right: Outputs, delta: float) -> Choice:
+def _score_given(event: Event, left: Outputs, right: Outputs, delta: float) -> ChosenEvent:
     hits = np.array([event.holds(part[1::2]).sum() for part in (left, right)])
     scores = cautious_epsilon(hits, hits[::-1], len(left) // 2, delta)
-    return Choice(event, bool(scores[0] >= scores[1]), float(scores.max()))
+    return ChosenEvent(event, bool(scores[0] >= scores[1]), float(scores.max()))

@@ -21,10 +21,10 @@ Mechanism = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Experiment(Validated):
+class ClaimTest(Validated):
     """A claim of (ε, δ), and how hard it is tested: trials on each input, and the confidence of the bound.
 
-    >>> Experiment(claim=1.0).words
+    >>> ClaimTest(claim=1.0).words
     'ε-differential privacy with ε=1'
     """
 
@@ -87,7 +87,9 @@ def run(mechanism: Mechanism, value: Any, count: int, source: Source) -> Outputs
     else:
         outputs = np.asarray([mechanism(value, source) for _ in range(count)])
     if outputs.ndim == 0 or len(outputs) != count or outputs.dtype.kind not in "biufUS":
-        raise InputError(f"{count} trials gave {_found(outputs)}; wanted {count} numbers, words or vectors of numbers")
+        raise InputError(
+            f"{count} trials gave {_describe(outputs)}; wanted {count} numbers, words or vectors of numbers"
+        )
     return outputs
 
 
@@ -101,5 +103,5 @@ def run_singly(mechanism: Mechanism, value: Any, count: int, source: Source) -> 
     return np.concatenate([run(mechanism, value, 1, source) for _ in range(count)])
 
 
-def _found(outputs: Outputs) -> str:
+def _describe(outputs: Outputs) -> str:
     return f"an array of {outputs.dtype} of shape {outputs.shape}" if outputs.ndim else f"one {outputs.dtype}"

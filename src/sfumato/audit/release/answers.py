@@ -53,7 +53,7 @@ def answers_findings(card: Card, table: Table, path: Path, trials: int, rng: Sou
     for column in columns:
         key = column.mechanism, column.scale or 0.0
         if column.scale and key not in seen and column.mechanism in {LAPLACE, GAUSSIAN}:
-            findings.append(_drawn(column, trials, rng))
+            findings.append(_try_noise(column, trials, rng))
         seen.add(key)
     return findings
 
@@ -119,7 +119,7 @@ def _price(card: Card, counts: list[Noisy]) -> Finding:
     )
 
 
-def _drawn(column: Noisy, trials: int, rng: Source | None) -> Finding:
+def _try_noise(column: Noisy, trials: int, rng: Source | None) -> Finding:
     """Return what trials of the named noise show, on two made-up numbers that differ by about its scale."""
     from msgspec.structs import replace
 

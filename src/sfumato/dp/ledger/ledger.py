@@ -18,7 +18,7 @@ from typing import Any
 
 from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
 from sfumato.dp.ledger.sqlite import SqliteStore
-from sfumato.dp.ledger.store import Account, Book, EntryRecord, Purse, Store
+from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore, Purse
 from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.random import SecureSource
@@ -27,10 +27,10 @@ SECRET_WORDS = 8  # of 32 bits
 
 
 @dataclass(frozen=True)
-class Entry:
+class Debit:
     """A charge that is on the disk: an `answer` that is there already must be shown in place of a new one.
 
-    >>> Entry(1, "count", 1, "ana", Cost()).answer is None
+    >>> Debit(1, "count", 1, "ana", Cost()).answer is None
     True
     """
 
@@ -58,7 +58,7 @@ class Ledger:
     sfumato.errors.BudgetExceeded: the question costs epsilon 1 and the ledger has epsilon 0.6 left; ask for less
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: LedgerStore) -> None:
         self._store = store
 
     @classmethod
@@ -139,9 +139,9 @@ class Ledger:
         """Return the stored answer if this analyst has paid for it."""
         key, name = _key(question), _name(analyst)
         with self._store.reading() as book:
-            return None if book.paid(key, version, name) is None else book.answer(key, version)
+            return None if book.first_payment(key, version, name) is None else book.answer(key, version)
 
-    def debit(self, question: str, version: int, analyst: str, cost: Cost) -> Entry:
+    def debit(self, question: str, version: int, analyst: str, cost: Cost) -> Debit:
         """Return the charge, on the disk; refuse one that is not affordable, and then nothing has changed.
 
         An answer that somebody has paid for before comes with it, charged to this analyst's share alone: the same
@@ -153,15 +153,15 @@ class Ledger:
             account.budget.check(cost)
             purse = _purse(book, account, analyst)
             _read_facts(book, version)
-            answer, paid = book.answer(key, version), book.paid(key, version, analyst)
+            answer, paid = book.answer(key, version), book.first_payment(key, version, analyst)
             if answer is not None and paid is not None:
-                return Entry(paid, question, version, analyst, Cost(), answer)
+                return Debit(paid, question, version, analyst, Cost(), answer)
             again = answer is not None
             record = EntryRecord(0, _now(), analyst, version, question, cost, again=again, answered=again)
             _charge(book, account, purse, record)
-            return Entry(book.add(key, record), question, version, analyst, cost, answer)
+            return Debit(book.add(key, record), question, version, analyst, cost, answer)
 
-    def settle(self, entry: Entry, answer: bytes) -> bytes:
+    def settle(self, entry: Debit, answer: bytes) -> bytes:
         """Return the answer to show, on the disk: this one, or the one that was stored for the question before."""
         key = _key(entry.question)
         with self._store.writing() as book:

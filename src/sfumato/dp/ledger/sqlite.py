@@ -59,7 +59,7 @@ class SqliteBook:
         row = self._connection.execute(sql).fetchone()
         if row is None:
             raise sqlite3.DatabaseError("no account")
-        budget = Budget(_stored(row[1]), _stored(row[2]), Accountant(row[0]), _stored(row[3]))
+        budget = Budget(_read_amount(row[1]), _read_amount(row[2]), Accountant(row[0]), _read_amount(row[3]))
         return Account(budget, closed=bool(row[4]), spent=_cost(*row[5:]))
 
     def spend(self, spent: Cost) -> None:
@@ -73,7 +73,7 @@ class SqliteBook:
         row = self._connection.execute(sql, (analyst,)).fetchone()
         if row is None:
             return None
-        share = None if row[0] is None else Cost(epsilon=_stored(row[0]), rho=_stored(row[1]))
+        share = None if row[0] is None else Cost(epsilon=_read_amount(row[0]), rho=_read_amount(row[1]))
         return Purse(share, _cost(*row[2:]))
 
     def fill_purse(self, analyst: str, spent: Cost) -> None:
@@ -95,7 +95,7 @@ class SqliteBook:
         self._connection.execute("INSERT INTO version VALUES (?, ?, ?)", (number, time, facts))
         return number
 
-    def paid(self, question: bytes, version: int, analyst: str) -> int | None:
+    def first_payment(self, question: bytes, version: int, analyst: str) -> int | None:
         sql = "SELECT min(number) FROM entry WHERE hash = ? AND version = ? AND analyst = ?"
         number = self._connection.execute(sql, (question, version, analyst)).fetchone()[0]
         return None if number is None else int(number)
@@ -151,7 +151,7 @@ class SqliteStore:
         with Staging() as staging:
             temporary = staging.place(self.path)
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            with _told(self.path), closing(_connect(temporary)) as connection:
+            with _explain_sqlite_errors(self.path), closing(_connect(temporary)) as connection:
                 connection.executescript(_TABLES)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -165,7 +165,7 @@ class SqliteStore:
             raise InputError(f"there is no ledger '{self.path}'; create one first")
         if not self.path.is_file():
             raise InputError(f"'{self.path}' is not a ledger but a folder or device; give the ledger's file")
-        with _told(self.path), closing(_connect(self.path)) as connection:
+        with _explain_sqlite_errors(self.path), closing(_connect(self.path)) as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             number = connection.execute("PRAGMA user_version").fetchone()[0]
             if application != APPLICATION:
@@ -191,7 +191,7 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SqliteBook]:
-        with _told(self.path), closing(_connect(self.path)) as connection:
+        with _explain_sqlite_errors(self.path), closing(_connect(self.path)) as connection:
             connection.execute(begin)
             try:
                 yield SqliteBook(connection)
@@ -227,10 +227,10 @@ def _texts(cost: Cost) -> tuple[str, str, str]:
 
 
 def _cost(epsilon: str, delta: str, rho: str) -> Cost:
-    return Cost(_stored(epsilon), _stored(delta), _stored(rho))
+    return Cost(_read_amount(epsilon), _read_amount(delta), _read_amount(rho))
 
 
-def _stored(text: str) -> Decimal:
+def _read_amount(text: str) -> Decimal:
     """Return an amount that was written as text; anything else means that the file is damaged."""
     try:
         return amount(text)
@@ -249,7 +249,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _explain_sqlite_errors(path: Path) -> Iterator[None]:
     """Turn what SQLite reports into one sentence; whatever it is, the transaction did not happen."""
     try:
         yield

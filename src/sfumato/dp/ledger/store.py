@@ -87,7 +87,7 @@ class Book(Protocol):
     def add_version(self, time: str, facts: str) -> int:
         """Add a version and return its number."""
 
-    def paid(self, question: bytes, version: int, analyst: str) -> int | None:
+    def first_payment(self, question: bytes, version: int, analyst: str) -> int | None:
         """Return the number of the first entry by which an analyst paid for a question, or None."""
 
     def answer(self, question: bytes, version: int) -> bytes | None:
@@ -106,7 +106,7 @@ class Book(Protocol):
         """Return some entries that follow a number, in order; none at the end."""
 
 
-class Store(Protocol):
+class LedgerStore(Protocol):
     """Transactions over a book: `writing` is alone, and durable when its block ends; an error in it undoes all."""
 
     def reading(self) -> AbstractContextManager[Book]: ...

@@ -46,10 +46,10 @@ def rho_of(epsilon: Decimal, delta: Decimal) -> Decimal:
     with localcontext(_WORK):
         log_delta = delta.ln()
 
-        def allowed(over: Decimal) -> Decimal:
+        def largest_rho(over: Decimal) -> Decimal:
             return (epsilon + _gain(over, log_delta)) / (1 + over)
 
-        return _rounded(_best(allowed) * (1 - _SLACK), ROUND_FLOOR)
+        return _round_to_digits(_best(largest_rho) * (1 - _SLACK), ROUND_FLOOR)
 
 
 @lru_cache
@@ -69,7 +69,7 @@ def epsilon_of(rho: Decimal, delta: Decimal) -> Decimal:
     with localcontext(_WORK):
         log_delta = delta.ln()
         least = -_best(lambda over: _gain(over, log_delta) - (1 + over) * rho)
-        return _rounded(least * (1 + _SLACK), ROUND_CEILING) if least > 0 else Decimal(0)
+        return _round_to_digits(least * (1 + _SLACK), ROUND_CEILING) if least > 0 else Decimal(0)
 
 
 def _gain(over: Decimal, log_delta: Decimal) -> Decimal:
@@ -95,7 +95,7 @@ def _best(worth: Callable[[Decimal], Decimal]) -> Decimal:
     return max(at_left, at_right)
 
 
-def _rounded(value: Decimal, direction: str) -> Decimal:
+def _round_to_digits(value: Decimal, direction: str) -> Decimal:
     return Context(prec=DIGITS, rounding=direction).plus(value).normalize()
 
 

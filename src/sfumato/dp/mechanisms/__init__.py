@@ -5,9 +5,13 @@ Each is a frozen set of exact parameters after its own paper; `docs/algorithms/m
 
 from sfumato.dp.mechanisms.additive import Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Mechanism, Positive, exact
-from sfumato.dp.mechanisms.ranks import quantile_scores, quantile_sensitivity
 from sfumato.dp.mechanisms.response import RandomizedResponse
-from sfumato.dp.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
+from sfumato.dp.mechanisms.selection import (
+    ExponentialMechanism,
+    ReportNoisyMax,
+    quantile_scores,
+    quantile_sensitivity,
+)
 from sfumato.dp.mechanisms.threshold import Threshold
 
 __all__ = [

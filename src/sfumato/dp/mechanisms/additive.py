@@ -2,7 +2,8 @@
 
 Dwork, McSherry, Nissim & Smith (2006) for the scale of Laplace noise, Ghosh, Roughgarden & Sundararajan (2009) for its
 discrete form, Canonne, Kamath & Steinke (2020, theorem 4) for the discrete Gaussian; proofs in
-`docs/algorithms/mechanisms.md`.
+`docs/algorithms/mechanisms.md`. The tail of a wide Gaussian is bounded by the continuous one, a step closer, which errs
+to the safe side.
 """
 
 from __future__ import annotations
@@ -10,14 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from statistics import NormalDist
 from typing import ClassVar
 
+import numpy as np
+
 from sfumato.core.parameters import Rule
-from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, confident, exact
-from sfumato.dp.mechanisms.tails import gaussian_reach, laplace_reach
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact, outside_probability
 from sfumato.errors import ParameterError
 from sfumato.random import Noise, noise_from
+from sfumato.random.answers import root_above
+
+WORK = Context(prec=50)
+WIDE = 2**12  # above this deviation a sum over the law gives way to the bound by the continuous one
+REACH = 40  # deviations beyond which a Gaussian weighs less than any float
+ROUNDING = 1 + 1e-9  # far above the rounding of a sum of floats
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Laplace(Mechanism):
 
     def half_width(self, confidence: float) -> int:
         """Return the smallest h such that the noise lies within ±h with at least this probability."""
-        return laplace_reach(self.scale, confident(confidence))
+        return laplace_reach(self.scale, outside_probability(confidence))
 
     def release(self, values: Sequence[int], noise: Noise | None = None) -> list[int]:
         """Return every value with noise of its own."""
@@ -109,7 +119,7 @@ class Gaussian(Mechanism):
 
     def half_width(self, confidence: float) -> int:
         """Return the smallest h such that the noise lies within ±h with at least this probability."""
-        return gaussian_reach(self.variance, confident(confidence))
+        return gaussian_reach(self.variance, outside_probability(confidence))
 
     def release(self, values: Sequence[int], noise: Noise | None = None) -> list[int]:
         """Return every value with noise of its own."""
@@ -141,3 +151,61 @@ def _sensitivity(value: int) -> Fraction:
     if value < 1 or value != int(value):
         raise ParameterError(f"the sensitivity is {value}; give an integer of at least 1")
     return Fraction(value)
+
+
+def laplace_tail(scale: Fraction, at: int) -> Decimal:
+    """Return P(X >= at) for at >= 1 and X discrete Laplace: q^at / (1 + q) with q = exp(-1/scale), to 50 digits.
+
+    >>> round(laplace_tail(Fraction(2), 3), 6)
+    Decimal('0.138889')
+    """
+    with localcontext(WORK):
+        step = -1 / _decimal(scale)
+        return (step * at).exp() / (1 + step.exp())
+
+
+def laplace_reach(scale: Fraction, outside: Fraction) -> int:
+    """Return the smallest integer h from 0 with P(|X| > h) <= outside: 2·P(X >= h + 1) solved for h.
+
+    >>> laplace_reach(Fraction(10), Fraction(1, 20))
+    30
+    """
+    with localcontext(WORK):
+        ratio = _decimal(outside) * (1 + (-1 / _decimal(scale)).exp()) / 2
+        return max(0, math.ceil(-ratio.ln() * _decimal(scale)) - 1)
+
+
+def gaussian_tail(variance: Fraction, at: int) -> float:
+    """Return P(X >= at) for at >= 1 and X discrete Gaussian, or a little more, never less.
+
+    >>> round(gaussian_tail(Fraction(100), 16), 4)  # a normal of this variance has 0.0606 beyond 15.5
+    0.0605
+    """
+    deviation = root_above(variance)
+    if deviation > WIDE:
+        return NormalDist().cdf(-(at - 1) / deviation) * ROUNDING
+    spread = 2 * float(variance)
+    beyond = np.arange(at, at + math.ceil(REACH * deviation) + 1, dtype=np.float64)
+    whole = np.arange(1, math.ceil(REACH * deviation) + 1, dtype=np.float64)
+    relative = np.exp((at**2 - beyond**2) / spread).sum()
+    return float(relative / (1 + 2 * np.exp(-(whole**2) / spread).sum())) * math.exp(-(at**2) / spread) * ROUNDING
+
+
+def gaussian_reach(variance: Fraction, outside: Fraction) -> int:
+    """Return the smallest integer h from 0 with P(|X| > h) <= outside; for a wide Gaussian at most one more.
+
+    >>> gaussian_reach(Fraction(100), Fraction(1, 20))
+    20
+    """
+    deviation = root_above(variance)
+    guess = -NormalDist().inv_cdf(float(outside) / 2) * deviation
+    if deviation > WIDE:
+        return math.ceil(guess)
+    reach = max(0, math.floor(guess) - 2)
+    while 2 * gaussian_tail(variance, reach + 1) > outside * ROUNDING:
+        reach += 1
+    return reach
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -72,10 +72,10 @@ class Mechanism(Validated):
         super().__post_init__()
 
 
-def confident(confidence: float) -> Fraction:
+def outside_probability(confidence: float) -> Fraction:
     """Return the exact probability that is left outside, for a confidence strictly between 0 and 1.
 
-    >>> confident(0.95)
+    >>> outside_probability(0.95)
     Fraction(1, 20)
     """
     outside = 1 - exact(confidence)

@@ -1,7 +1,9 @@
-"""Choosing one of many candidates by their scores: the exponential mechanism and report-noisy-max.
+"""Choosing one of many candidates by their scores: the exponential mechanism, report-noisy-max, scores of quantiles.
 
 McSherry & Talwar (2007) for the first; McKenna & Sheldon (2020) for the second as permute-and-flip, which Ding et al.
 (2021) show to be report-noisy-max with exponential noise. Cesar & Rogers (2021): the first costs ε²/8 under zCDP.
+Smith (2011) chooses a quantile on ranks; here the score of a position is minus the distance of the wanted rank to the
+ranks that rows at this position hold, so that ties cost nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +14,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from sfumato.core.parameters import OneOf, Rule, Whole
-from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, confident, exact
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact, outside_probability
+from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import Noise, noise_from
 
 ROOT_PRECISION = 10**12
+FINEST = 10**6  # the largest denominator of a level: scores then fit 64 bits for 10^12 rows
 
 
 RULES: dict[str, Rule] = {"epsilon": Positive(), "sensitivity": Whole(1), "monotone": OneOf((False, True))}
@@ -123,7 +130,7 @@ def _scale(mechanism: ExponentialMechanism | ReportNoisyMax) -> Fraction:
 
 def _score_error(scale: Fraction, candidates: int, confidence: float) -> int:
     """A candidate that far behind is chosen with at most exp(-gap/scale), and there are at most `candidates`."""
-    return math.ceil(scale * exact(math.log(candidates / confident(confidence)) * (1 + 1e-12)))
+    return math.ceil(scale * exact(math.log(candidates / outside_probability(confidence)) * (1 + 1e-12)))
 
 
 def _some(scores: Sequence[int]) -> list[int]:
@@ -131,3 +138,53 @@ def _some(scores: Sequence[int]) -> list[int]:
     if len(scores) == 0:
         raise InputError("there is no candidate to choose; give at least one score")
     return [int(score) for score in scores]
+
+
+def quantile_scores(counts: Sequence[int] | npt.NDArray[np.int64], alpha: Fraction, margin: int = 1) -> list[int]:
+    """Return each position's score: minus the distance of the wanted rank to its own, times alpha's denominator.
+
+    `counts[p]` rows lie at position p. With n rows the wanted rank is alpha·n. At the ends (alpha 0 or 1) it is
+    `margin` rows inside, at most half the rows: without, every position outside the rows would be as good as the
+    extreme itself. A group without rows scores 0 everywhere, so that every position is equally likely.
+
+    >>> quantile_scores([0, 2, 0, 1, 1], Fraction(1, 2))
+    [-4, 0, 0, 0, -2]
+    >>> quantile_scores([0, 2, 0, 1, 1], Fraction(0)), quantile_scores([0, 2, 0, 1, 1], Fraction(1))
+    ([-1, 0, -1, -1, -2], [-3, -1, -1, 0, 0])
+    """
+    level = _level(alpha)
+    held = np.asarray(counts, dtype=np.int64)
+    rank = _rank(level, int(held.sum()), margin)
+    reached = level.denominator * np.cumsum(held)
+    passed = reached - level.denominator * held
+    scores: list[int] = np.minimum(0, np.minimum(reached - rank, rank - passed)).tolist()
+    return scores
+
+
+def quantile_sensitivity(alpha: Fraction, rows: int, neighbours: Neighbours) -> int:
+    """Return by how much one unit with at most `rows` rows can move any score, whatever the margin.
+
+    A row that comes or goes moves a rank by at most max(alpha, 1 - alpha) against the wanted one; a row that changes
+    its value moves it by at most one; times alpha's denominator.
+
+    >>> [quantile_sensitivity(Fraction(1, 4), 2, neighbours) for neighbours in Neighbours]
+    [6, 8]
+    """
+    level = _level(alpha)
+    if neighbours is Neighbours.VALUE:
+        return rows * level.denominator
+    return rows * max(level.numerator, level.denominator - level.numerator)
+
+
+def _rank(level: Fraction, rows: int, margin: int) -> int:
+    """The wanted rank times the level's denominator; between n and n + 1 rows it grows by at most one row."""
+    inside = min(margin, (rows + 1) // 2)
+    ends = {Fraction(0): inside, Fraction(1): rows - inside}
+    return ends.get(level, level.numerator * rows)
+
+
+def _level(alpha: Fraction) -> Fraction:
+    level = Fraction(alpha)
+    if not 0 <= level <= 1 or level.denominator > FINEST:
+        raise ParameterError(f"the level of a quantile is {alpha}; give a fraction from 0 to 1 in terms up to {FINEST}")
+    return level

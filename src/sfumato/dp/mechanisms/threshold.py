@@ -14,9 +14,8 @@ from typing import ClassVar
 
 from sfumato.core.parameters import OneOf, Rule, Whole
 from sfumato.dp.ledger.amount import Accountant
-from sfumato.dp.mechanisms.additive import Gaussian, Laplace
+from sfumato.dp.mechanisms.additive import Gaussian, Laplace, gaussian_tail, laplace_tail
 from sfumato.dp.mechanisms.base import Mechanism, Positive
-from sfumato.dp.mechanisms.tails import gaussian_tail, laplace_tail
 from sfumato.dp.unit import Neighbours
 from sfumato.random import Noise
 

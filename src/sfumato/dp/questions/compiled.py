@@ -12,19 +12,33 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.dp.questions.estimators import Averaging, Choosing, Counting, Estimator, Spreading, Summing
-from sfumato.dp.questions.grids import MOST_GROUPS, Line, key_of, ladder_of, line_of
-from sfumato.dp.questions.predicate import Predicate, parse_predicate
-from sfumato.dp.questions.query import Aggregate, Bins, Kind, Query
-from sfumato.dp.questions.request import Binned, Cell, Cells, Count, Key, Persons, Present, Request, Unknown
+from sfumato.dp.questions.expression import Predicate
+from sfumato.dp.questions.grids import MOST_GROUPS, NumberLine, key_of, ladder_of, line_of
+from sfumato.dp.questions.predicate import parse_predicate
+from sfumato.dp.questions.query import Aggregate, AggregateFunction, HistogramKey, Query
+from sfumato.dp.questions.request import (
+    Binned,
+    Cell,
+    Cells,
+    ColumnGrid,
+    Count,
+    Key,
+    Measure,
+    Persons,
+    PositionCounts,
+    Present,
+    Request,
+    Total,
+    Unknown,
+)
 from sfumato.dp.share import Norms
-from sfumato.dp.unit import Neighbours, ProtectPersons, Unit, written
+from sfumato.dp.unit import Neighbours, ProtectPersons, Unit, write_unit
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.schema import Schema
-from sfumato.schema.kinds import Kind as ColumnKind
+from sfumato.schema import Kind, Schema
 
-LEVELS = {Kind.MIN: Fraction(0), Kind.MAX: Fraction(1)}
+LEVELS = {AggregateFunction.MIN: Fraction(0), AggregateFunction.MAX: Fraction(1)}
 MOST_RUNGS = 10**8  # of all groups' ladders together
-NOT_OF_DATES = {Kind.SUM, Kind.MEAN, Kind.VARIANCE}
+NOT_OF_DATES = {AggregateFunction.SUM, AggregateFunction.MEAN, AggregateFunction.VARIANCE}
 
 
 @dataclass(frozen=True)
@@ -35,7 +49,7 @@ class Compiled:
     estimators: tuple[Estimator, ...]
     names: tuple[str, ...]
     keys: tuple[Key, ...]
-    lines: tuple[Line | None, ...]
+    lines: tuple[NumberLine | None, ...]
     predicate: Predicate | None
     unit: Unit
     neighbours: Neighbours
@@ -45,7 +59,7 @@ class Compiled:
         """Whether some key's values are not public."""
         return any(isinstance(key, Unknown) for key in self.keys)
 
-    def shown(self, cells: Cells) -> list[Cell]:
+    def show_cells(self, cells: Cells) -> list[Cell]:
         """The key of one group as it is published: bins of whole numbers and of dates by such."""
         pairs = zip(cells, self.lines, strict=True)
         return [cell if line is None or isinstance(cell, str) else line.show_edge(cell) for cell, line in pairs]
@@ -69,8 +83,8 @@ class Compiled:
             "aggregates": [entry.text for entry in self.query.aggregates],
             "where": self.predicate.text if self.predicate else None,
             "by": [_key_text(key) for key in self.keys],
-            "grids": [repr(measure) for estimator in self.estimators for measure in estimator.measures],
-            "unit": written(self.unit),
+            "grids": [_measure_text(measure) for estimator in self.estimators for measure in estimator.measures],
+            "unit": write_unit(self.unit),
             "neighbours": str(self.neighbours),
         }
         return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
@@ -107,14 +121,14 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
         if isinstance(estimator, Choosing) and cells * (estimator.line.grid.steps + 1) > MOST_RUNGS:
             many = f"a quantile in each of {cells} declared groups"
             raise ParameterError(f"the question asks for {many}; ask for fewer groups, or for a mean")
-    names = tuple(key.column if isinstance(key, Bins) else key for key in query.keys)
-    lines = tuple(line_of(schema, key.column) if isinstance(key, Bins) else None for key in query.keys)
+    names = tuple(key.column if isinstance(key, HistogramKey) else key for key in query.keys)
+    lines = tuple(line_of(schema, key.column) if isinstance(key, HistogramKey) else None for key in query.keys)
     return Compiled(query, estimators, names, keys, lines, predicate, unit, neighbours)
 
 
 def _check_labels(query: Query) -> None:
     suffixes = ("", "_low", "_high")
-    labels = [key.column if isinstance(key, Bins) else key for key in query.keys]
+    labels = [key.column if isinstance(key, HistogramKey) else key for key in query.keys]
     labels += [entry.label + suffix for entry in query.aggregates for suffix in suffixes]
     for label in labels:
         if labels.count(label) > 1:
@@ -122,21 +136,21 @@ def _check_labels(query: Query) -> None:
 
 
 def _estimator(entry: Aggregate, schema: Schema, unit: Unit) -> Estimator:
-    if entry.kind is Kind.COUNT:
+    if entry.kind is AggregateFunction.COUNT:
         return Counting(entry.label, Count())
     column = entry.column or ""
-    if entry.kind is Kind.PERSONS:
+    if entry.kind is AggregateFunction.PERSONS:
         return _persons(entry, unit)
-    if entry.kind is Kind.PRESENT:
+    if entry.kind is AggregateFunction.PRESENT:
         return Counting(entry.label, Present(line_of(schema, column).grid))
-    if entry.kind in LEVELS or entry.kind is Kind.QUANTILE:
+    if entry.kind in LEVELS or entry.kind is AggregateFunction.QUANTILE:
         return Choosing(entry.label, ladder_of(schema, column), LEVELS.get(entry.kind, entry.level or Fraction(1, 2)))
     line = line_of(schema, column)
-    if line.kind is ColumnKind.DATE and entry.kind in NOT_OF_DATES:
+    if line.kind is Kind.DATE and entry.kind in NOT_OF_DATES:
         raise SchemaError(f"column '{column}' holds dates, of which there is no {entry.kind}; ask for a quantile")
-    if entry.kind is Kind.SUM:
+    if entry.kind is AggregateFunction.SUM:
         return Summing(entry.label, line)
-    return Averaging(entry.label, line) if entry.kind is Kind.MEAN else Spreading(entry.label, line)
+    return Averaging(entry.label, line) if entry.kind is AggregateFunction.MEAN else Spreading(entry.label, line)
 
 
 def _persons(entry: Aggregate, unit: Unit) -> Estimator:
@@ -148,6 +162,23 @@ def _persons(entry: Aggregate, unit: Unit) -> Estimator:
     if entry.column != unit.person:
         raise ParameterError(f"COUNT(DISTINCT {entry.column}) is not covered; the persons are in '{unit.person}'")
     return Counting(entry.label, Persons())
+
+
+def _measure_text(measure: Measure) -> str:
+    """Return the words for a measure that ledgers know: another word would sell an answer twice."""
+    match measure:
+        case Present(grid):
+            return f"Present(grid={_grid_text(grid)})"
+        case Total(grid, origin, power):
+            return f"Total(grid={_grid_text(grid)}, origin={origin}, power={power})"
+        case PositionCounts(grid):
+            return f"Ladder(grid={_grid_text(grid)})"
+        case Count() | Persons():
+            return f"{type(measure).__name__}()"
+
+
+def _grid_text(grid: ColumnGrid) -> str:
+    return f"Grid(column={grid.column!r}, low={grid.low!r}, high={grid.high!r}, steps={grid.steps!r})"
 
 
 def _key_text(key: Key) -> str:

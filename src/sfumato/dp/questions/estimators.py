@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from sfumato.dp.answer import CONFIDENCE, Column, Value
+from sfumato.dp.answer import CONFIDENCE, AnswerColumn, Value
 from sfumato.dp.mechanisms.additive import Gaussian, Laplace
-from sfumato.dp.mechanisms.ranks import quantile_scores, quantile_sensitivity
-from sfumato.dp.questions.grids import Line
-from sfumato.dp.questions.request import Count, Ladder, Measure, Persons, Present, Total
+from sfumato.dp.mechanisms.selection import quantile_scores, quantile_sensitivity
+from sfumato.dp.questions.grids import NumberLine
+from sfumato.dp.questions.request import Count, Measure, Persons, PositionCounts, Present, Total
 from sfumato.dp.share import Norms, Share
 from sfumato.random import Noise
 
@@ -31,7 +31,7 @@ class Estimator(Protocol):
     @property
     def measures(self) -> tuple[Measure, ...]: ...
     def error(self, share: Share, confidence: float, rows: int | None) -> float: ...
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column: ...
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn: ...
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Counting:
         del rows
         return self._mechanism(share).half_width(confidence)
 
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         return self.with_noise(tallies[0], self._mechanism(share), noise)
 
-    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> Column:
+    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> AnswerColumn:
         """The public column, with noise of a given mechanism."""
-        return counted(self.name, mechanism.release(tally, noise), mechanism)
+        return count_column(self.name, mechanism.release(tally, noise), mechanism)
 
 
 def noise_scale(mechanism: Laplace | Gaussian) -> float:
@@ -78,10 +78,10 @@ def noise_scale(mechanism: Laplace | Gaussian) -> float:
     return float(mechanism.scale) if isinstance(mechanism, Laplace) else mechanism.deviation
 
 
-def counted(name: str, values: Sequence[int], mechanism: Laplace | Gaussian) -> Column:
+def count_column(name: str, values: Sequence[int], mechanism: Laplace | Gaussian) -> AnswerColumn:
     """The public column of noisy counts."""
     half = round(mechanism.half_width(CONFIDENCE))
-    return Column(
+    return AnswerColumn(
         name=name,
         mechanism=mechanism.words,
         values=list(values),
@@ -97,7 +97,7 @@ class Summing:
     """The sum of a column on its grid."""
 
     name: str
-    line: Line
+    line: NumberLine
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -119,14 +119,14 @@ class Summing:
         del rows
         return float(self._mechanism(share).half_width(confidence) * self.line.step)
 
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         return self.with_noise(tallies[0], self._mechanism(share), noise)
 
-    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> Column:
+    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> AnswerColumn:
         """The public column, with noise of a given mechanism."""
         step, half = self.line.step, mechanism.half_width(CONFIDENCE)
         noisy = mechanism.release(tally, noise)
-        return Column(
+        return AnswerColumn(
             name=self.name,
             mechanism=mechanism.words,
             values=[self.line.show(value * step) for value in noisy],
@@ -141,7 +141,7 @@ class Averaging:
     """The mean: a noisy sum around the middle of the bounds over a noisy count."""
 
     name: str
-    line: Line
+    line: NumberLine
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -162,21 +162,21 @@ class Averaging:
     def _step(self) -> float:
         return self.line.step
 
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         counts, sums = self._mechanisms(share)
         noisy = list(zip(counts.release(tallies[0], noise), sums.release(tallies[1], noise), strict=True))
         halves = [mechanism.half_width((1 + CONFIDENCE) / 2) for mechanism in (counts, sums)]
         spans = [ratio_span((total, halves[1]), (count, halves[0])) for count, total in noisy]
-        return Column(
+        return AnswerColumn(
             name=self.name,
             mechanism=f"{sums.words} (sum and count)",
-            values=[self._shown(total / max(count, 1)) for count, total in noisy],
-            low=[self._shown(low) for low, _ in spans],
-            high=[self._shown(high) for _, high in spans],
+            values=[self._show_offset(total / max(count, 1)) for count, total in noisy],
+            low=[self._show_offset(low) for low, _ in spans],
+            high=[self._show_offset(high) for _, high in spans],
             scale=[noise_scale(sums) / max(count, 1) * self._step for count, _ in noisy],
         )
 
-    def _shown(self, offset: float) -> Value:
+    def _show_offset(self, offset: float) -> Value:
         position = min(max(self.line.middle + offset, 0), self.line.grid.steps)
         return (self.line.first + position) * self._step
 
@@ -197,7 +197,7 @@ class Spreading:
     """The variance: mean of squares around the middle, less the square of the mean around the middle."""
 
     name: str
-    line: Line
+    line: NumberLine
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -219,12 +219,12 @@ class Spreading:
         square = min((halves[2] + reach**2 * halves[0]) / least, reach**2)
         return float(min(square + 2 * reach * mean, reach**2) * self.line.step**2)
 
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         mechanisms = self._mechanisms(share)
         noisy = [mechanism.release(tally, noise) for mechanism, tally in zip(mechanisms, tallies, strict=True)]
         halves = [mechanism.half_width((2 + CONFIDENCE) / 3) for mechanism in mechanisms]
         rows = [self._variance(numbers, halves) for numbers in zip(*noisy, strict=True)]
-        return Column(
+        return AnswerColumn(
             name=self.name,
             mechanism=f"{mechanisms[0].words} (squares, sum and count)",
             values=[value for value, _, _ in rows],
@@ -251,12 +251,12 @@ class Choosing:
     """A quantile (minimum and maximum are the quantiles at 0 and 1), chosen on a public ladder of values."""
 
     name: str
-    line: Line
+    line: NumberLine
     level: Fraction
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        return (Ladder(self.line.grid),)
+        return (PositionCounts(self.line.grid),)
 
     def _mechanism(self, share: Share) -> Any:
         return share.selection(quantile_sensitivity(self.level, share.norms.rows, share.norms.neighbours))
@@ -275,12 +275,12 @@ class Choosing:
         """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
         return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
 
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> Column:
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         mechanism = self._mechanism(share)
         margin = self._margin(mechanism)
         chosen = [mechanism.choose(quantile_scores(counts, self.level, margin), noise) for counts in tallies[0]]
         ranks = self.error(share, CONFIDENCE, None)
-        return Column(
+        return AnswerColumn(
             name=self.name,
             mechanism=mechanism.words,
             values=[self.line.show(self.line.grid.value(position)) for position in chosen],

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 MOST = 1e15  # numbers in a condition lie within ±MOST, and are 0 where they are nearer to it than LEAST
 LEAST = 1e-15
@@ -32,11 +33,25 @@ class Domain(StrEnum):
     DATE = "date"
 
 
+class Expression:
+    """Base of the parts of a condition, which all have a canonical text.
+
+    >>> Truth(True).text
+    'TRUE'
+    """
+
+    @property
+    def text(self) -> str:
+        """The canonical SQL: the same condition has the same text."""
+        node = cast("Node", self)
+        return _value_sql(node) if isinstance(node, Value) else _condition_sql(node)
+
+
 @dataclass(frozen=True)
-class Column:
+class ColumnReference(Expression):
     """A declared column; `bounds` clamp it in arithmetic, `order` holds the categories of an ordinal one.
 
-    >>> Column("age", Domain.NUMBER).text
+    >>> ColumnReference("age", Domain.NUMBER).text
     '"age"'
     """
 
@@ -45,14 +60,9 @@ class Column:
     bounds: tuple[float, float] | None = None
     order: tuple[str, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return '"' + self.name.replace('"', '""') + '"'
-
 
 @dataclass(frozen=True)
-class Literal:
+class Literal(Expression):
     """A number, a text, or a date as days since 1970-01-01.
 
     >>> Literal(2.0, Domain.NUMBER).text, Literal("it's", Domain.TEXT).text, Literal(1, Domain.DATE).text
@@ -62,21 +72,12 @@ class Literal:
     value: float | str
     domain: Domain
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        if isinstance(self.value, str):
-            return "'" + self.value.replace("'", "''") + "'"
-        if self.domain is Domain.DATE:
-            return f"DATE '{EPOCH + dt.timedelta(days=int(self.value))}'"
-        return str(int(self.value)) if float(self.value).is_integer() else repr(self.value)
-
 
 @dataclass(frozen=True)
-class Arithmetic:
+class Arithmetic(Expression):
     """`+ - * /` on doubles; division by zero is missing.
 
-    >>> Arithmetic("/", Column("a", Domain.NUMBER), Literal(2, Domain.NUMBER)).text
+    >>> Arithmetic("/", ColumnReference("a", Domain.NUMBER), Literal(2, Domain.NUMBER)).text
     '("a" / 2)'
     """
 
@@ -85,17 +86,12 @@ class Arithmetic:
     right: Value
     domain: Domain = Domain.NUMBER
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"({self.left.text} {self.operator} {self.right.text})"
-
 
 @dataclass(frozen=True)
-class Cast:
+class Cast(Expression):
     """A text read as an integer, a number or a date, or a number rounded to an integer; what does not fit is missing.
 
-    >>> Cast(Column("a", Domain.TEXT), "INTEGER", Domain.NUMBER).text
+    >>> Cast(ColumnReference("a", Domain.TEXT), "INTEGER", Domain.NUMBER).text
     'CAST("a" AS INTEGER)'
     """
 
@@ -103,36 +99,23 @@ class Cast:
     to: str
     domain: Domain
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"CAST({self.value.text} AS {self.to})"
-
-
-Value = Column | Literal | Arithmetic | Cast
-
 
 @dataclass(frozen=True)
-class Truth:
+class Truth(Expression):
     """TRUE or FALSE.
 
-    >>> Truth(True).text
-    'TRUE'
+    >>> Truth(False).text
+    'FALSE'
     """
 
     value: bool
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return "TRUE" if self.value else "FALSE"
-
 
 @dataclass(frozen=True)
-class Comparison:
+class ValueComparison(Expression):
     """Two values of one domain, compared.
 
-    >>> Comparison("<=", Column("a", Domain.NUMBER), Literal(3, Domain.NUMBER)).text
+    >>> ValueComparison("<=", ColumnReference("a", Domain.NUMBER), Literal(3, Domain.NUMBER)).text
     '"a" <= 3'
     """
 
@@ -140,50 +123,35 @@ class Comparison:
     left: Value
     right: Value
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"{self.left.text} {self.operator} {self.right.text}"
-
 
 @dataclass(frozen=True)
-class Among:
+class InList(Expression):
     """A value that is one of several literals.
 
-    >>> Among(Column("a", Domain.NUMBER), (Literal(1, Domain.NUMBER), Literal(2, Domain.NUMBER))).text
+    >>> InList(ColumnReference("a", Domain.NUMBER), (Literal(1, Domain.NUMBER), Literal(2, Domain.NUMBER))).text
     '"a" IN (1, 2)'
     """
 
     value: Value
     literals: tuple[Literal, ...]
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"{self.value.text} IN ({', '.join(literal.text for literal in self.literals)})"
-
 
 @dataclass(frozen=True)
-class Missing:
+class Missing(Expression):
     """A value that is missing: empty, a declared mark, or not readable as declared.
 
-    >>> Missing(Column("a", Domain.TEXT)).text
+    >>> Missing(ColumnReference("a", Domain.TEXT)).text
     '"a" IS NULL'
     """
 
     value: Value
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"{self.value.text} IS NULL"
-
 
 @dataclass(frozen=True)
-class Like:
+class Like(Expression):
     """A text that fits a pattern: `%` stands for any characters, `_` for one.
 
-    >>> Like(Column("a", Domain.TEXT), "x_y%").expression
+    >>> Like(ColumnReference("a", Domain.TEXT), "x_y%").regular_expression
     'x.y.*'
     """
 
@@ -191,35 +159,25 @@ class Like:
     pattern: str
 
     @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"{self.value.text} LIKE {Literal(self.pattern, Domain.TEXT).text}"
-
-    @property
-    def expression(self) -> str:
+    def regular_expression(self) -> str:
         """The regular expression that the whole text must match."""
         wild = {"%": ".*", "_": "."}
         return "".join(wild.get(letter, re.escape(letter)) for letter in self.pattern)
 
 
 @dataclass(frozen=True)
-class Negation:
+class Negation(Expression):
     """NOT, in three-valued logic: unknown stays unknown.
 
-    >>> Negation(Missing(Column("a", Domain.TEXT))).text
+    >>> Negation(Missing(ColumnReference("a", Domain.TEXT))).text
     'NOT ("a" IS NULL)'
     """
 
     operand: Condition
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f"NOT ({self.operand.text})"
-
 
 @dataclass(frozen=True)
-class Junction:
+class Junction(Expression):
     """AND or OR of two or more conditions, sorted by their texts.
 
     >>> Junction("OR", (Truth(False), Truth(True))).text
@@ -229,31 +187,87 @@ class Junction:
     operator: str
     operands: tuple[Condition, ...]
 
-    @property
-    def text(self) -> str:
-        """The canonical SQL."""
-        return f" {self.operator} ".join(f"({operand.text})" for operand in self.operands)
 
-
-Condition = Truth | Comparison | Among | Missing | Like | Negation | Junction
+Value = ColumnReference | Literal | Arithmetic | Cast
+Condition = Truth | ValueComparison | InList | Missing | Like | Negation | Junction
 Node = Value | Condition
 
 
-def compared(operator: str, left: Value, right: Value) -> Comparison:
+@dataclass(frozen=True)
+class Predicate:
+    """A condition on one row, as data; a row for which it is unknown does not count.
+
+    >>> older = compare(">", ColumnReference("age", Domain.NUMBER), Literal(18, Domain.NUMBER))
+    >>> Predicate(older).text, Predicate(older).columns
+    ('"age" > 18', ('age',))
+    """
+
+    condition: Condition
+
+    @property
+    def text(self) -> str:
+        """The canonical SQL: the same question has the same text."""
+        return self.condition.text
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it looks at, sorted."""
+        return tuple(sorted({node.name for node in walk(self.condition) if isinstance(node, ColumnReference)}))
+
+
+def _value_sql(value: Value) -> str:
+    match value:
+        case ColumnReference(name):
+            return '"' + name.replace('"', '""') + '"'
+        case Literal():
+            return _literal_sql(value)
+        case Arithmetic(operator, left, right):
+            return f"({left.text} {operator} {right.text})"
+        case Cast(inner, to):
+            return f"CAST({inner.text} AS {to})"
+
+
+def _condition_sql(condition: Condition) -> str:  # noqa: PLR0911  # one for each kind of condition
+    match condition:
+        case Truth(value):
+            return "TRUE" if value else "FALSE"
+        case ValueComparison(operator, left, right):
+            return f"{left.text} {operator} {right.text}"
+        case InList(value, literals):
+            return f"{value.text} IN ({', '.join(literal.text for literal in literals)})"
+        case Missing(value):
+            return f"{value.text} IS NULL"
+        case Like(value, pattern):
+            return f"{value.text} LIKE {Literal(pattern, Domain.TEXT).text}"
+        case Negation(operand):
+            return f"NOT ({operand.text})"
+        case Junction(operator, operands):
+            return f" {operator} ".join(f"({operand.text})" for operand in operands)
+
+
+def _literal_sql(literal: Literal) -> str:
+    if isinstance(literal.value, str):
+        return "'" + literal.value.replace("'", "''") + "'"
+    if literal.domain is Domain.DATE:
+        return f"DATE '{EPOCH + dt.timedelta(days=int(literal.value))}'"
+    return str(int(literal.value)) if float(literal.value).is_integer() else repr(literal.value)
+
+
+def compare(operator: str, left: Value, right: Value) -> ValueComparison:
     """Return the comparison with its sides in canonical order: literals to the right, then by text.
 
-    >>> compared("<", Literal(3, Domain.NUMBER), Column("a", Domain.NUMBER)).text
+    >>> compare("<", Literal(3, Domain.NUMBER), ColumnReference("a", Domain.NUMBER)).text
     '"a" > 3'
     """
     if (isinstance(left, Literal), left.text) > (isinstance(right, Literal), right.text):
-        return Comparison(MIRRORED[operator], right, left)
-    return Comparison(operator, left, right)
+        return ValueComparison(MIRRORED[operator], right, left)
+    return ValueComparison(operator, left, right)
 
 
-def computed(operator: str, left: Value, right: Value) -> Arithmetic:
+def compute(operator: str, left: Value, right: Value) -> Arithmetic:
     """Return the arithmetic; the sides of a sum or a product stand in canonical order.
 
-    >>> computed("+", Literal(1, Domain.NUMBER), Column("a", Domain.NUMBER)).text
+    >>> compute("+", Literal(1, Domain.NUMBER), ColumnReference("a", Domain.NUMBER)).text
     '("a" + 1)'
     """
     if operator in "+*" and left.text > right.text:
@@ -261,10 +275,10 @@ def computed(operator: str, left: Value, right: Value) -> Arithmetic:
     return Arithmetic(operator, left, right)
 
 
-def joined(operator: str, operands: list[Condition]) -> Condition:
+def join(operator: str, operands: list[Condition]) -> Condition:
     """Return AND or OR of all operands: nested ones of the same kind are opened, each stands once, sorted.
 
-    >>> joined("AND", [Truth(True), Truth(True)]).text
+    >>> join("AND", [Truth(True), Truth(True)]).text
     'TRUE'
     """
     flat: dict[str, Condition] = {}
@@ -276,19 +290,32 @@ def joined(operator: str, operands: list[Condition]) -> Condition:
     return parts[0] if len(parts) == 1 else Junction(operator, parts)
 
 
-def negated(operand: Condition) -> Condition:
+def negate(operand: Condition) -> Condition:
     """Return the condition that is true where `operand` is false, and unknown where it is unknown.
 
-    >>> negated(negated(Missing(Column("a", Domain.TEXT)))).text
+    >>> negate(negate(Missing(ColumnReference("a", Domain.TEXT)))).text
     '"a" IS NULL'
     """
     if isinstance(operand, Negation):
         return operand.operand
     if isinstance(operand, Truth):
         return Truth(not operand.value)
-    if isinstance(operand, Comparison):
-        return Comparison(OPPOSITE[operand.operator], operand.left, operand.right)
+    if isinstance(operand, ValueComparison):
+        return ValueComparison(OPPOSITE[operand.operator], operand.left, operand.right)
     return Negation(operand)
+
+
+def one_of(value: Value, literals: list[Literal]) -> Condition:
+    """Return the test that a value is one of some literals, each once and sorted.
+
+    >>> one_of(ColumnReference("a", Domain.NUMBER), [Literal(2, Domain.NUMBER), Literal(1, Domain.NUMBER)]).text
+    '"a" IN (1, 2)'
+    """
+    different = {literal.text: literal for literal in literals}
+    ordered = tuple(sorted(different.values(), key=lambda literal: (isinstance(literal.value, str), literal.value)))
+    if not ordered:
+        return ValueComparison("<>", value, value)  # false, and unknown where the value is missing
+    return compare("=", value, ordered[0]) if len(ordered) == 1 else InList(value, ordered)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -298,9 +325,9 @@ def children(node: Node) -> tuple[Node, ...]:
     ['TRUE']
     """
     match node:
-        case Comparison(_, left, right) | Arithmetic(_, left, right):
+        case ValueComparison(_, left, right) | Arithmetic(_, left, right):
             return left, right
-        case Among(value, literals):
+        case InList(value, literals):
             return value, *literals
         case Missing(value) | Like(value) | Cast(value):
             return (value,)
@@ -334,7 +361,7 @@ def extent(value: Value) -> tuple[float, float]:
     match value:
         case Literal(number) if number and not isinstance(number, str):
             return abs(number), abs(number)
-        case Column(_, _, (low, high)):
+        case ColumnReference(_, _, (low, high)):
             return LEAST, max(abs(low), abs(high), LEAST)
         case Arithmetic(operator, left, right):
             (least, most), (other_least, other_most) = extent(left), extent(right)

@@ -11,8 +11,8 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from sfumato.dp.questions.query import Bins
-from sfumato.dp.questions.request import Binned, Cell, Declared, Grid, Key, Unknown
+from sfumato.dp.questions.query import HistogramKey
+from sfumato.dp.questions.request import Binned, Cell, ColumnGrid, Declared, Key, Unknown
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.schema import Attribute, Kind, Schema
 
@@ -24,15 +24,15 @@ LARGEST = 2**50
 
 
 @dataclass(frozen=True)
-class Line:
+class NumberLine:
     """A numeric column on its grid: position p stands for the value (first + p)·step, exactly.
 
-    >>> line = Line(Grid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER)
+    >>> line = NumberLine(ColumnGrid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER)
     >>> line.most, line.middle
     (94, 39)
     """
 
-    grid: Grid
+    grid: ColumnGrid
     first: int
     step: float
     kind: Kind
@@ -56,7 +56,7 @@ class Line:
     def show_edge(self, edge: float) -> Cell:
         """The edge of a bin as it is published; between two whole numbers it stays what it is.
 
-        >>> Line(Grid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER).show_edge(17.5)
+        >>> NumberLine(ColumnGrid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER).show_edge(17.5)
         17.5
         """
         return self.show(edge) if float(edge).is_integer() else edge
@@ -74,7 +74,7 @@ def attribute_of(schema: Schema, name: str) -> Attribute:
     return schema.columns[name]
 
 
-def line_of(schema: Schema, name: str) -> Line:
+def line_of(schema: Schema, name: str) -> NumberLine:
     """Return the grid of a numeric column, from its declared bounds alone.
 
     >>> line_of(Schema.from_roles(quasi=["age"]), "age")
@@ -89,24 +89,24 @@ def line_of(schema: Schema, name: str) -> Line:
         raise SchemaError(f"column '{name}' has bounds beyond ±2^50; declare narrower ones")
     step = 1.0 if attribute.kind in {Kind.INTEGER, Kind.DATE} else _step(low, high)
     first, last = math.floor(low / step), math.ceil(high / step)
-    return Line(Grid(name, first * step, last * step, last - first), first, step, attribute.kind)
+    return NumberLine(ColumnGrid(name, first * step, last * step, last - first), first, step, attribute.kind)
 
 
-def ladder_of(schema: Schema, name: str) -> Line:
+def ladder_of(schema: Schema, name: str) -> NumberLine:
     """Return the coarser grid on which a quantile is chosen: every integer, or a thousand rungs."""
     line = line_of(schema, name)
     steps = min(line.grid.steps, RUNGS)
-    return Line(Grid(name, line.grid.low, line.grid.high, steps), 0, 0.0, line.kind)
+    return NumberLine(ColumnGrid(name, line.grid.low, line.grid.high, steps), 0, 0.0, line.kind)
 
 
-def key_of(schema: Schema, key: str | Bins) -> Key:
+def key_of(schema: Schema, key: str | HistogramKey) -> Key:
     """Return the public cells of a key to group by, or a key whose values are unknown.
 
     >>> schema = Schema.from_roles(quasi=["station"])
     >>> key_of(schema, "station")
     Unknown(column='station')
     """
-    if isinstance(key, Bins):
+    if isinstance(key, HistogramKey):
         return _bins(schema, key)
     attribute = attribute_of(schema, key)
     if not attribute.public:
@@ -129,7 +129,7 @@ def _range(attribute: Attribute) -> tuple[Cell, ...]:
     return tuple(range(low, high + 1))
 
 
-def _bins(schema: Schema, key: Bins) -> Binned:
+def _bins(schema: Schema, key: HistogramKey) -> Binned:
     line = line_of(schema, key.column)
     grid = line.grid
     if isinstance(key.parts, tuple):

@@ -1,51 +1,58 @@
-"""Which rows count: a condition in a small SQL, checked against the schema, that no row can make fail.
+"""Which rows count: a condition in a small SQL, read by sqlglot and checked against the schema.
 
-The subset is read by sqlglot and everything outside it is refused by name. A condition that raised, or ran longer, on
-one person's row would tell of that row without being charged (Haeberlen, Pierce & Narayan 2011).
+Every argument of a node is understood, or the node is refused by name, so that every part of a condition is total: one
+that raised, or ran longer, on one person's row would tell of that row without being charged (Haeberlen, Pierce &
+Narayan 2011). Columns and literals are checked against the schema, which is public, and never against the rows.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sfumato.dp.questions.expression import Column, Condition, walk
-from sfumato.dp.questions.predicate_reader import Reader
-from sfumato.dp.questions.predicate_values import short
-from sfumato.errors import InputError
-from sfumato.schema import Schema
+from sfumato.dp.questions.expression import (
+    EPOCH,
+    LEAST,
+    MOST,
+    Arithmetic,
+    Cast,
+    ColumnReference,
+    Condition,
+    Domain,
+    Like,
+    Literal,
+    Missing,
+    Predicate,
+    Truth,
+    Value,
+    compare,
+    compute,
+    extent,
+    join,
+    negate,
+    one_of,
+    walk,
+)
+from sfumato.errors import InputError, suggestion
+from sfumato.schema import Attribute, Kind, Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-LONGEST = 10_000  # characters of a condition
+LONGEST = 10_000  # characters of a condition, and of a text in it
 LARGEST = 500  # its columns, literals and operators
 DEEPEST = 100
-
-
-@dataclass(frozen=True)
-class Predicate:
-    """A condition on one row, as data; a row for which it is unknown does not count.
-
-    >>> from sfumato.schema import Attribute
-    >>> from sfumato.schema import Kind
-    >>> from sfumato.schema import Role
-    >>> schema = Schema({"age": Attribute("age", Role.QUASI, Kind.INTEGER)})
-    >>> parse_predicate("67>age and AGE >= 18.0", schema).text
-    '("age" < 67) AND ("age" >= 18)'
-    """
-
-    condition: Condition
-
-    @property
-    def text(self) -> str:
-        """The canonical SQL: the same question has the same text."""
-        return self.condition.text
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns it looks at, sorted."""
-        return tuple(sorted({node.name for node in walk(self.condition) if isinstance(node, Column)}))
+PATTERN = 100  # characters of a LIKE pattern
+SHOWN = 60  # characters of a clause in an error
+SUBSET = "a condition may use comparisons, + - * /, BETWEEN, IN, IS NULL, LIKE, CAST, AND, OR and NOT"
+COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+COMPUTED = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
+WHOLE = {"INT", "BIGINT", "SMALLINT"}
+REAL = {"DOUBLE", "FLOAT", "DECIMAL"}
+TEXTS = {"TEXT", "VARCHAR"}
+IGNORED = {"typed", "safe"}  # what sqlglot notes on a node without changing its meaning
 
 
 def parse_predicate(text: str, schema: Schema) -> Predicate:
@@ -93,3 +100,297 @@ def _depth(tree: exp.Expr) -> int:
         for child in node.iter_expressions():
             depths[id(child)] = depths[id(node)] + 1
     return max(depths.values())
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads conditions over the columns of a schema, which may be qualified by the name of one table.
+
+    >>> import sqlglot
+    >>> Reader(Schema.from_roles(quasi=["zip"]), "homes").condition(sqlglot.parse_one("homes.zip IS NULL")).text
+    '"zip" IS NULL'
+    """
+
+    schema: Schema
+    table: str | None
+
+    def condition(self, node: exp.Expr) -> Condition:
+        """Return a condition, refusing what is not one."""
+        kind = type(node).__name__
+        if kind == "Paren":
+            return self.condition(_only(node, "this"))
+        if kind in {"And", "Or"}:
+            return join(kind.upper(), [self.condition(part) for part in _parts(node, "this", "expression")])
+        if kind == "Not":
+            return negate(self.condition(_only(node, "this")))
+        if kind == "Boolean":
+            return Truth(bool(node.this))
+        if kind in COMPARED:
+            left, right = self._pair(node, *_parts(node, "this", "expression"))
+            return self._comparison(node, COMPARED[kind], left, right)
+        found = self._other(node, kind)
+        return negate(found) if node.args.get("negate") else found
+
+    def _other(self, node: exp.Expr, kind: str) -> Condition:
+        if kind == "Between":
+            value, low, high = _parts(node, "this", "low", "high")
+            ends = [self._comparison(node, ">=", *self._pair(node, value, low))]
+            return join("AND", [*ends, self._comparison(node, "<=", *self._pair(node, value, high))])
+        if kind == "In":
+            value, *items = _parts(node, "this", "expressions")
+            return self._among(node, value, items)
+        if kind == "Is":
+            value, null = _parts(node, "this", "expression")
+            if type(null).__name__ == "Null":
+                return Missing(self.value(value))
+        if kind == "Like":
+            value, pattern = _parts(node, "this", "expression")
+            return self._like(node, value, pattern)
+        raise refusal(node)
+
+    def _comparison(self, node: exp.Expr, operator: str, left: Value, right: Value) -> Condition:
+        """Return the comparison; an order of ordinal categories becomes the categories themselves."""
+        comparison = compare(operator, left, right)
+        column, literal = comparison.left, comparison.right
+        ordinal = next((side for side in (column, literal) if isinstance(side, ColumnReference) and side.order), None)
+        if comparison.operator in {"=", "<>"} or ordinal is None:
+            return comparison
+        if ordinal is not column or not isinstance(literal, Literal):
+            raise refusal(node, f"column '{ordinal.name}' is ordinal; compare it with one of its categories")
+        if literal.value not in ordinal.order:
+            hint = suggestion(str(literal.value), ordinal.order)
+            raise InputError(f"column '{ordinal.name}' has no category '{literal.value}'{hint}")
+        place = ordinal.order.index(str(literal.value))
+        upto = place + (comparison.operator in {"<=", ">"})
+        kept = ordinal.order[:upto] if comparison.operator in {"<", "<="} else ordinal.order[upto:]
+        return one_of(ordinal, [Literal(category, Domain.TEXT) for category in kept])
+
+    def _among(self, node: exp.Expr, value: exp.Expr, items: list[exp.Expr]) -> Condition:
+        read = [self._pair(node, value, item) for item in items]
+        literals = [literal for _, literal in read if isinstance(literal, Literal)]
+        if not read or len(literals) != len(read):
+            raise refusal(node, "IN takes a list of literals")
+        return one_of(read[0][0], literals)
+
+    def _like(self, node: exp.Expr, value: exp.Expr, pattern: exp.Expr) -> Condition:
+        text, read = self.value(value), self.value(pattern)
+        if not isinstance(read, Literal) or not isinstance(read.value, str) or text.domain is not Domain.TEXT:
+            raise refusal(node, "LIKE compares a text column with a pattern in quotes")
+        if len(read.value) > PATTERN or "\\" in read.value:
+            raise refusal(node, f"a LIKE pattern has at most {PATTERN} characters and no backslash")
+        return Like(text, read.value)
+
+    def _pair(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
+        """Return both sides in one domain; a text beside a date is read as a date."""
+        first, second = self.value(left), self.value(right)
+        if first.domain is Domain.DATE:
+            second = as_date(second)
+        elif second.domain is Domain.DATE:
+            first = as_date(first)
+        if first.domain is not second.domain:
+            wanted = {
+                Domain.NUMBER: "a number has no quotes",
+                Domain.TEXT: "a text stands in quotes",
+                Domain.DATE: "a date is written '2026-01-31'",
+            }[first.domain]
+            raise InputError(
+                f"the condition {short(node.sql(dialect='postgres'))} compares {first.domain} with {second.domain}; "
+                f"{first.text} is a {first.domain}, and {wanted}"
+            )
+        return first, second
+
+    def value(self, node: exp.Expr) -> Value:
+        """Return a column, literal, arithmetic or cast, refusing everything else."""
+        kind = type(node).__name__
+        if kind == "Paren":
+            return self.value(_only(node, "this"))
+        if kind == "Column":
+            return self._column(node)
+        if kind == "Literal":
+            return literal_of(node)
+        if kind in {"Neg", *COMPUTED}:
+            return self._arithmetic(node, kind)
+        if kind == "Cast":
+            return self._cast(node, *_parts(node, "this", "to"))
+        if kind == "Null":
+            raise refusal(node, "ask whether a value is missing by IS NULL")
+        raise refusal(node)
+
+    def _column(self, node: exp.Expr) -> ColumnReference:
+        table = node.args.get("table")
+        if any(node.args.get(part) for part in ("db", "catalog", "join_mark")) or type(node.this).__name__ == "Star":
+            raise refusal(node)
+        if table is not None and (self.table is None or table.name.casefold() != self.table.casefold()):
+            raise refusal(node, "only the columns of the one table can be used")
+        return declared_column(node.name, self.schema, quoted=bool(node.this.args.get("quoted")))
+
+    def _arithmetic(self, node: exp.Expr, kind: str) -> Value:
+        if kind == "Neg":
+            sides: list[Value] = [Literal(0, Domain.NUMBER), self.value(_only(node, "this"))]
+        else:
+            sides = [self.value(part) for part in _parts(node, "this", "expression")]
+        for side in sides:
+            _refuse_unbounded(node, side, self.schema)
+        left, right = sides
+        result = compute(COMPUTED.get(kind, "-"), left, right)
+        if kind == "Div" and isinstance(right, Literal) and not right.value:
+            raise refusal(node, "nothing is divided by 0")
+        least, most = extent(result)
+        if least < 1e-250 or most > 1e250:
+            raise refusal(node, "its results may be too large or too small for a double; use fewer operators")
+        return fold_literals(result) if isinstance(left, Literal) and isinstance(right, Literal) else result
+
+    def _cast(self, node: exp.Expr, inner: exp.Expr, to: Any) -> Value:
+        name = getattr(to.this, "name", str(to.this))
+        value = self.value(inner)
+        if name == "DATE" and isinstance(value, Literal):
+            return as_date(value)
+        if to.expressions and name != "DECIMAL":
+            raise refusal(node)
+        if name in WHOLE and value.domain in {Domain.NUMBER, Domain.TEXT}:
+            return Cast(value, "INTEGER", Domain.NUMBER)
+        if name in REAL and not to.expressions and value.domain in {Domain.NUMBER, Domain.TEXT}:
+            return value if value.domain is Domain.NUMBER else Cast(value, "DOUBLE", Domain.NUMBER)
+        if name == "DATE" and value.domain in {Domain.DATE, Domain.TEXT}:
+            return value if value.domain is Domain.DATE else Cast(value, "DATE", Domain.DATE)
+        if name in TEXTS and value.domain is Domain.TEXT:
+            return value
+        raise refusal(node, "CAST reads a text as INTEGER, DOUBLE or DATE, or rounds a number to INTEGER")
+
+
+def _refuse_unbounded(node: exp.Expr, value: Value, schema: Schema) -> None:
+    if value.domain is not Domain.NUMBER:
+        raise refusal(node, f"arithmetic needs numbers, and {value.text} is a {value.domain}")
+    for part in walk(value):
+        if isinstance(part, ColumnReference) and part.bounds is None:
+            kind = schema.columns[part.name].kind or "text"
+            raise refusal(
+                node, f"arithmetic needs declared bounds within ±{MOST:.0e}, and column '{part.name}' ({kind}) has none"
+            )
+
+
+def _parts(node: exp.Expr, *names: str) -> list[exp.Expr]:
+    """Return the named arguments of a node, lists opened; any other argument that is set is refused."""
+    for name, value in node.args.items():
+        if name not in {*names, *IGNORED, "negate"} and value not in (None, False, []):
+            raise refusal(node)
+    found: list[exp.Expr] = []
+    for name in names:
+        value = node.args.get(name)
+        if value is None or value == []:
+            raise refusal(node)
+        found += value if isinstance(value, list) else [value]
+    return found
+
+
+def _only(node: exp.Expr, name: str) -> exp.Expr:
+    (part,) = _parts(node, name)
+    return part
+
+
+def short(text: str) -> str:
+    """Return the beginning of a text, for an error.
+
+    >>> short("x" * 100)[-3:]
+    'xx…'
+    """
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def refusal(node: exp.Expr, why: str = SUBSET) -> InputError:
+    """Return the error that names a clause which is not covered.
+
+    >>> import sqlglot
+    >>> str(refusal(sqlglot.parse_one("a % 2"), "use / instead"))
+    'the condition uses a % 2, which is not covered; use / instead'
+    """
+    return InputError(f"the condition uses {short(node.sql(dialect='postgres'))}, which is not covered; {why}")
+
+
+def declared_column(name: str, schema: Schema, *, quoted: bool = False) -> ColumnReference:
+    """Return the column of the schema that is meant; unquoted names may differ in case.
+
+    >>> declared_column("agee", Schema.from_roles(quasi=["age"]))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: the schema has no column 'agee'; did you mean 'age'?
+    """
+    attribute = schema.columns.get(name)
+    if attribute is None and not quoted:
+        near = [other for other in schema.columns if other.casefold() == name.casefold()]
+        attribute = schema.columns[near[0]] if len(near) == 1 else None
+    if attribute is None:
+        raise InputError(f"the schema has no column '{name}'{suggestion(name, schema.columns)}")
+    order = attribute.categories if attribute.kind is Kind.ORDINAL else None
+    return ColumnReference(attribute.name, _domain(attribute), _bounds(attribute), order or ())
+
+
+def _domain(attribute: Attribute) -> Domain:
+    if attribute.kind is Kind.DATE:
+        return Domain.DATE
+    return Domain.NUMBER if attribute.kind in {Kind.INTEGER, Kind.NUMBER} else Domain.TEXT
+
+
+def _bounds(attribute: Attribute) -> tuple[float, float] | None:
+    """Return public bounds of a number; dates are not calculated with."""
+    if attribute.bounds is None or not attribute.public or _domain(attribute) is not Domain.NUMBER:
+        return None
+    low, high = (float(limit) for limit in attribute.bounds if isinstance(limit, int | float))
+    return (low, high) if max(abs(low), abs(high)) <= MOST else None
+
+
+def fold_literals(result: Arithmetic) -> Literal:
+    """Return the number that arithmetic on two literals gives.
+
+    >>> fold_literals(Arithmetic("-", Literal(3, Domain.NUMBER), Literal(2, Domain.NUMBER))).text
+    '1'
+    """
+    left, right = (float(side.value) for side in (result.left, result.right) if isinstance(side, Literal))
+    number = {
+        "+": lambda: left + right,
+        "-": lambda: left - right,
+        "*": lambda: left * right,
+        "/": lambda: left / right,
+    }[result.operator]()
+    return _number(number, result.text)
+
+
+def _number(number: float, text: str) -> Literal:
+    if not math.isfinite(number) or abs(number) > MOST or 0 < abs(number) < LEAST:
+        raise InputError(
+            f"the condition uses the number {short(text)}; "
+            f"numbers lie within ±{MOST:.0e}, no nearer to 0 than {LEAST:.0e}"
+        )
+    return Literal(number + 0.0, Domain.NUMBER)
+
+
+def literal_of(node: exp.Expr) -> Literal:
+    """Return a number or a text as sqlglot read it.
+
+    >>> import sqlglot
+    >>> literal_of(sqlglot.parse_one("2.50")).text
+    '2.5'
+    """
+    text = str(node.this)
+    if not node.args.get("is_string"):
+        try:
+            return _number(float(text), text)
+        except ValueError:
+            raise refusal(node) from None
+    if "\0" in text or not text.isprintable() or len(text) > LONGEST:
+        raise InputError("the condition has a text with characters that cannot be printed; write printable characters")
+    return Literal(text, Domain.TEXT)
+
+
+def as_date(value: Value) -> Value:
+    """Return a text literal as a date, and any other value as it is.
+
+    >>> as_date(Literal("1970-01-02", Domain.TEXT)).text
+    "DATE '1970-01-02'"
+    """
+    if not isinstance(value, Literal) or not isinstance(value.value, str):
+        return value
+    try:
+        day = dt.datetime.strptime(value.value, "%Y-%m-%d").replace(tzinfo=dt.UTC).date()
+        return Literal((day - EPOCH).days, Domain.DATE)
+    except ValueError:
+        raise InputError(f"the condition compares a date with {short(value.text)}; write it as '2026-01-31'") from None

@@ -20,10 +20,10 @@ from sfumato.errors import ParameterError
 FARTHEST = 1e15  # edges of bins lie within ± this
 
 
-class Kind(StrEnum):
+class AggregateFunction(StrEnum):
     """The aggregates that can be asked for.
 
-    >>> Kind("mean") is Kind.MEAN
+    >>> AggregateFunction("mean") is AggregateFunction.MEAN
     True
     """
 
@@ -42,11 +42,11 @@ class Kind(StrEnum):
 class Aggregate:
     """One number asked for in each group; `level` is the quantile's, between 0 and 1.
 
-    >>> Aggregate(Kind.MEAN, "fare").label
+    >>> Aggregate(AggregateFunction.MEAN, "fare").label
     'mean_fare'
     """
 
-    kind: Kind
+    kind: AggregateFunction
     column: str | None = None
     level: Fraction | None = None
     alias: str | None = None
@@ -57,7 +57,7 @@ class Aggregate:
         if self.alias:
             return self.alias
         parts = [str(self.kind).replace(" ", "_"), *([self.column] if self.column else [])]
-        if self.kind is Kind.QUANTILE and self.level is not None:
+        if self.kind is AggregateFunction.QUANTILE and self.level is not None:
             parts.insert(1, f"{float(self.level):g}")
         return "_".join(parts)
 
@@ -69,10 +69,10 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class Bins:
+class HistogramKey:
     """A numeric column cut into bins: a number of equal ones between its declared bounds, or at the edges given.
 
-    >>> Bins("age", 10).text
+    >>> HistogramKey("age", 10).text
     'age/10'
     """
 
@@ -104,7 +104,7 @@ class Query:
 
     aggregates: tuple[Aggregate, ...]
     condition: str | None = None
-    keys: tuple[str | Bins, ...] = ()
+    keys: tuple[str | HistogramKey, ...] = ()
 
     def where(self, condition: str) -> Query:
         """Return the same question about the rows that meet a condition, written in SQL.
@@ -123,7 +123,7 @@ class Query:
         >>> mean("fare").by("hour").keys
         ('hour',)
         """
-        names = [key.column if isinstance(key, Bins) else key for key in (*self.keys, *keys)]
+        names = [key.column if isinstance(key, HistogramKey) else key for key in (*self.keys, *keys)]
         for name in names:
             if not isinstance(name, str):
                 raise ParameterError(f"a key to group by is {name!r}; give the name of a column")
@@ -146,9 +146,9 @@ def count() -> Query:
     """Ask how many rows there are.
 
     >>> count().aggregates[0].kind
-    <Kind.COUNT: 'count'>
+    <AggregateFunction.COUNT: 'count'>
     """
-    return Query((Aggregate(Kind.COUNT),))
+    return Query((Aggregate(AggregateFunction.COUNT),))
 
 
 def count_distinct(person: str) -> Query:
@@ -157,7 +157,7 @@ def count_distinct(person: str) -> Query:
     >>> count_distinct("rider").aggregates[0].label
     'count_distinct_rider'
     """
-    return Query((Aggregate(Kind.PERSONS, person),))
+    return Query((Aggregate(AggregateFunction.PERSONS, person),))
 
 
 def sum(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.sum
@@ -166,7 +166,7 @@ def sum(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.
     >>> sum("fare").aggregates[0].text
     'sum(fare)'
     """
-    return Query((Aggregate(Kind.SUM, column),))
+    return Query((Aggregate(AggregateFunction.SUM, column),))
 
 
 def mean(column: str) -> Query:
@@ -175,7 +175,7 @@ def mean(column: str) -> Query:
     >>> mean("fare").aggregates[0].text
     'mean(fare)'
     """
-    return Query((Aggregate(Kind.MEAN, column),))
+    return Query((Aggregate(AggregateFunction.MEAN, column),))
 
 
 def variance(column: str) -> Query:
@@ -184,7 +184,7 @@ def variance(column: str) -> Query:
     >>> variance("fare").aggregates[0].text
     'variance(fare)'
     """
-    return Query((Aggregate(Kind.VARIANCE, column),))
+    return Query((Aggregate(AggregateFunction.VARIANCE, column),))
 
 
 def min(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.min
@@ -193,7 +193,7 @@ def min(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.
     >>> min("age").aggregates[0].text
     'min(age)'
     """
-    return Query((Aggregate(Kind.MIN, column),))
+    return Query((Aggregate(AggregateFunction.MIN, column),))
 
 
 def max(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.max
@@ -202,7 +202,7 @@ def max(column: str) -> Query:  # noqa: A001 - the field's own name, used as sf.
     >>> max("age").aggregates[0].text
     'max(age)'
     """
-    return Query((Aggregate(Kind.MAX, column),))
+    return Query((Aggregate(AggregateFunction.MAX, column),))
 
 
 def quantile(column: str, level: float | str | Fraction) -> Query:
@@ -217,7 +217,7 @@ def quantile(column: str, level: float | str | Fraction) -> Query:
         raise ParameterError(f"the level of the quantile is {level!r}; give a number between 0 and 1") from None
     if not 0 <= exact <= 1 or exact.denominator > 1_000_000:
         raise ParameterError(f"the level of the quantile is {level}; give a number between 0 and 1, to six decimals")
-    return Query((Aggregate(Kind.QUANTILE, column, exact),))
+    return Query((Aggregate(AggregateFunction.QUANTILE, column, exact),))
 
 
 def median(column: str) -> Query:
@@ -226,7 +226,7 @@ def median(column: str) -> Query:
     >>> median("age").aggregates[0].level
     Fraction(1, 2)
     """
-    return Query((Aggregate(Kind.QUANTILE, column, Fraction(1, 2), alias=f"median_{column}"),))
+    return Query((Aggregate(AggregateFunction.QUANTILE, column, Fraction(1, 2), alias=f"median_{column}"),))
 
 
 def histogram(column: str, bins: int | Sequence[float] | Sequence[dt.date]) -> Query:
@@ -235,13 +235,13 @@ def histogram(column: str, bins: int | Sequence[float] | Sequence[dt.date]) -> Q
     Bins of dates begin on whole days.
 
     >>> histogram("age", 8).keys
-    (Bins(column='age', parts=8),)
+    (HistogramKey(column='age', parts=8),)
     """
     try:
         parts = bins if isinstance(bins, bool) else _parts(bins)
     except (TypeError, ValueError, OverflowError):
         raise _no_bins(column, bins) from None
-    return Query((Aggregate(Kind.COUNT),), keys=(Bins(column, parts),))
+    return Query((Aggregate(AggregateFunction.COUNT),), keys=(HistogramKey(column, parts),))
 
 
 def _parts(bins: int | Sequence[float] | Sequence[dt.date]) -> int | tuple[float, ...]:

@@ -1,8 +1,8 @@
 """What is asked of the rows: exact integers for each group, on public grids, with every person bounded first.
 
-Nothing here is noisy and nothing here leaves: a `Rows` (a file, a frame, a server) answers a `Request` with `Tallies`,
-and a mechanism makes them public. Sums are taken over integer positions on a public grid, so that a sum is exact and
-its sensitivity is an integer (Casacuberta, Shoemate, Vadhan & Wagaman 2022 show what goes wrong otherwise).
+Nothing here is noisy and nothing here leaves: `QueryableRows` (a file, a frame, a server) answer a `Request` with
+`Tallies`, and a mechanism makes them public. Sums are taken over integer positions on a public grid, so that a sum is
+exact and its sensitivity is an integer (Casacuberta, Shoemate, Vadhan & Wagaman 2022 show what goes wrong otherwise).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.dp.questions.predicate import Predicate
+from sfumato.dp.questions.expression import Predicate
 from sfumato.dp.unit import Unit
 from sfumato.schema import Schema
 
@@ -85,13 +85,13 @@ class Persons:
 
 
 @dataclass(frozen=True)
-class Grid:
+class ColumnGrid:
     """The public grid of a numeric column: positions 0…steps between its declared bounds; values outside are clamped.
 
     A value x lies at position round((x - low)·steps/(high - low)); a missing one has no position. Dates count as days
     since 1970-01-01.
 
-    >>> Grid("age", 0.0, 100.0, 100).value(17)
+    >>> ColumnGrid("age", 0.0, 100.0, 100).value(17)
     17.0
     """
 
@@ -109,38 +109,38 @@ class Grid:
 class Present:
     """How many rows of a group have a value in a column.
 
-    >>> Present(Grid("age", 0.0, 100.0, 100)).grid.column
+    >>> Present(ColumnGrid("age", 0.0, 100.0, 100)).grid.column
     'age'
     """
 
-    grid: Grid
+    grid: ColumnGrid
 
 
 @dataclass(frozen=True)
 class Total:
     """The sum of (position - origin)^power over the rows of a group that have a value.
 
-    >>> Total(Grid("age", 0.0, 100.0, 100), origin=50, power=2).power
+    >>> Total(ColumnGrid("age", 0.0, 100.0, 100), origin=50, power=2).power
     2
     """
 
-    grid: Grid
+    grid: ColumnGrid
     origin: int = 0
     power: int = 1
 
 
 @dataclass(frozen=True)
-class Ladder:
+class PositionCounts:
     """How many rows of a group lie at each position 0…steps.
 
-    >>> Ladder(Grid("age", 0.0, 100.0, 100)).grid.steps
+    >>> PositionCounts(ColumnGrid("age", 0.0, 100.0, 100)).grid.steps
     100
     """
 
-    grid: Grid
+    grid: ColumnGrid
 
 
-Measure = Count | Persons | Present | Total | Ladder
+Measure = Count | Persons | Present | Total | PositionCounts
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Tallies:
     """The exact answers: group i has the key `cells[i]` and, for measure j, the number `columns[j][i]`.
 
     Declared keys come in full, in declared order (the last key moves fastest), empty groups with zeros; unknown ones
-    as they were found. A `Ladder` gives an array of counts in place of a number. Secret: never printed or saved.
+    as they were found. `PositionCounts` give an array of counts in place of a number. Secret: never printed or saved.
 
     >>> Tallies([(0,), (1,)], [[5, 0]]).columns[0]
     [5, 0]
@@ -184,7 +184,7 @@ class Tallies:
         return f"Tallies(<{len(self.cells)} groups, secret>)"
 
 
-class Rows(Protocol):
+class QueryableRows(Protocol):
     """Where the rows are: answers requests there, and tells whether the rows are still the declared ones.
 
     `check` refuses, by public facts alone, what `collect` could not carry out: a request is checked before it is paid.
@@ -196,7 +196,7 @@ class Rows(Protocol):
 
 
 @runtime_checkable
-class EngineRows(Rows, Protocol):
+class EngineRows(QueryableRows, Protocol):
     """Rows that an engine has opened already, given to a session in place of a file's name or a dataframe.
 
     `address` is where that engine finds them again (None for a dataframe), `table` what SQL calls them; `under` gives

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sfumato.dp.questions.query import Aggregate, Bins, Kind, Query, quantile
+from sfumato.dp.questions.query import Aggregate, AggregateFunction, HistogramKey, Query, quantile
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,13 @@ CLAUSES = {
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
 }
-SIMPLE = {"Sum": Kind.SUM, "Avg": Kind.MEAN, "VariancePop": Kind.VARIANCE, "Min": Kind.MIN, "Max": Kind.MAX}
+SIMPLE = {
+    "Sum": AggregateFunction.SUM,
+    "Avg": AggregateFunction.MEAN,
+    "VariancePop": AggregateFunction.VARIANCE,
+    "Min": AggregateFunction.MIN,
+    "Max": AggregateFunction.MAX,
+}
 INSTEAD = {
     "Variance": "VAR_POP, the variance of the rows themselves",
     "Stddev": "VAR_POP and take the root yourself, which costs nothing",
@@ -60,7 +66,7 @@ def parse_sql(text: str, table: str) -> Query:
     keys = _keys(groups) if groups else ()
     aggregates = []
     for entry in select.expressions:
-        found = _selected(entry, keys)
+        found = _selected_aggregate(entry, keys)
         if found is not None:
             aggregates.append(found)
     if not aggregates:
@@ -68,10 +74,10 @@ def parse_sql(text: str, table: str) -> Query:
     return Query(tuple(aggregates), where.this.sql(comments=False) if where else None, keys)
 
 
-def spelled(query: Query, names: Iterable[str]) -> Query:
+def spell_columns(query: Query, names: Iterable[str]) -> Query:
     """Return the question with its columns spelled as declared: SQL does not tell upper from lower case.
 
-    >>> spelled(parse_sql("SELECT Hour, AVG(FARE) FROM rides GROUP BY Hour", "rides"), ["hour", "fare"]).keys
+    >>> spell_columns(parse_sql("SELECT Hour, AVG(FARE) FROM rides GROUP BY Hour", "rides"), ["hour", "fare"]).keys
     ('hour',)
     """
     declared = list(names)
@@ -79,14 +85,18 @@ def spelled(query: Query, names: Iterable[str]) -> Query:
     for name in declared:
         folded.setdefault(name.casefold(), []).append(name)
 
-    def known(name: str) -> str:
+    def declared_name(name: str) -> str:
         same = folded.get(name.casefold(), [])
         return same[0] if name not in declared and len(same) == 1 else name
 
     aggregates = tuple(
-        entry if entry.column is None else replace(entry, column=known(entry.column)) for entry in query.aggregates
+        entry if entry.column is None else replace(entry, column=declared_name(entry.column))
+        for entry in query.aggregates
     )
-    keys = tuple(replace(key, column=known(key.column)) if isinstance(key, Bins) else known(key) for key in query.keys)
+    keys = tuple(
+        replace(key, column=declared_name(key.column)) if isinstance(key, HistogramKey) else declared_name(key)
+        for key in query.keys
+    )
     return replace(query, aggregates=aggregates, keys=keys)
 
 
@@ -110,9 +120,9 @@ def _statement(text: str) -> exp.Select:
 
 
 def _check_clauses(select: exp.Select) -> None:
-    known = {"expressions", "from_", "where", "group", "kind", "hint"}
+    covered = {"expressions", "from_", "where", "group", "kind", "hint"}
     for name, value in select.args.items():
-        if value and name not in known:
+        if value and name not in covered:
             clause = CLAUSES.get(name, name.strip("_").upper().replace("_", " "))
             raise InputError(f"the question has a clause {clause}, which is not covered; leave it out")
 
@@ -132,19 +142,19 @@ def _check_table(select: exp.Select, table: str) -> None:
         raise InputError(f"the question reads from '{named.name}'; the table is called '{table}'")
 
 
-def _keys(group: exp.Group) -> tuple[str | Bins, ...]:
+def _keys(group: exp.Group) -> tuple[str | HistogramKey, ...]:
     for name, value in group.args.items():
         if value and name != "expressions":
             raise InputError(f"the question has GROUP BY {name.upper()}, which is not covered; name plain columns")
     keys = [_key(entry) for entry in group.expressions]
-    texts = [key.column if isinstance(key, Bins) else key for key in keys]
+    texts = [key.column if isinstance(key, HistogramKey) else key for key in keys]
     for text in texts:
         if texts.count(text) > 1:
             raise InputError(f"GROUP BY has '{text}' twice; name it once")
     return tuple(keys)
 
 
-def _key(entry: exp.Expression) -> str | Bins:
+def _key(entry: exp.Expression) -> str | HistogramKey:
     from sqlglot import exp
 
     if isinstance(entry, exp.Column):
@@ -152,11 +162,11 @@ def _key(entry: exp.Expression) -> str | Bins:
     if isinstance(entry, exp.Anonymous) and entry.name.upper() == "HISTOGRAM" and len(entry.expressions) == 2:
         column, parts = entry.expressions
         if isinstance(column, exp.Column) and isinstance(parts, exp.Literal) and parts.this.isdecimal():
-            return Bins(_column(column), int(parts.this))
+            return HistogramKey(_column(column), int(parts.this))
     raise InputError(f"GROUP BY has {entry.sql()}, which is not covered; name a column or HISTOGRAM(column, bins)")
 
 
-def _selected(entry: exp.Expression, keys: tuple[str | Bins, ...]) -> Aggregate | None:
+def _selected_aggregate(entry: exp.Expression, keys: tuple[str | HistogramKey, ...]) -> Aggregate | None:
     """The aggregate of one selected expression, or None for a key that is also selected."""
     from sqlglot import exp
 
@@ -165,7 +175,7 @@ def _selected(entry: exp.Expression, keys: tuple[str | Bins, ...]) -> Aggregate 
     if isinstance(inner, exp.Column | exp.Anonymous):
         key = _key(inner)
         if key not in keys:
-            name = key.column if isinstance(key, Bins) else key
+            name = key.column if isinstance(key, HistogramKey) else key
             raise InputError(f"'{name}' is selected but not grouped by; add GROUP BY {inner.sql()}")
         return None
     found = _aggregate(inner)
@@ -177,11 +187,11 @@ def _aggregate(inner: Any) -> Aggregate:
 
     name = type(inner).__name__
     if isinstance(inner, exp.Count):
-        return _counted(inner)
+        return _count_aggregate(inner)
     if name in SIMPLE:
         return Aggregate(SIMPLE[name], _argument(inner))
     if isinstance(inner, exp.Median):
-        return Aggregate(Kind.QUANTILE, _argument(inner), Fraction(1, 2), f"median_{_argument(inner)}")
+        return Aggregate(AggregateFunction.QUANTILE, _argument(inner), Fraction(1, 2), f"median_{_argument(inner)}")
     if isinstance(inner, exp.Quantile):
         return quantile(_argument(inner), _level(inner.args["quantile"])).aggregates[0]
     if isinstance(inner, exp.WithinGroup) and isinstance(inner.this, exp.PercentileCont | exp.PercentileDisc):
@@ -192,16 +202,16 @@ def _aggregate(inner: Any) -> Aggregate:
     raise InputError(f"the question selects {inner.sql()}, which is not covered; ask for {hint}")
 
 
-def _counted(inner: exp.Count) -> Aggregate:
+def _count_aggregate(inner: exp.Count) -> Aggregate:
     from sqlglot import exp
 
     if isinstance(inner.this, exp.Star):
-        return Aggregate(Kind.COUNT)
+        return Aggregate(AggregateFunction.COUNT)
     if isinstance(inner.this, exp.Distinct) and len(inner.this.expressions) == 1:
         column = inner.this.expressions[0]
         if isinstance(column, exp.Column):
-            return Aggregate(Kind.PERSONS, _column(column))
-    return Aggregate(Kind.PRESENT, _argument(inner))
+            return Aggregate(AggregateFunction.PERSONS, _column(column))
+    return Aggregate(AggregateFunction.PRESENT, _argument(inner))
 
 
 def _argument(inner: Any) -> str:

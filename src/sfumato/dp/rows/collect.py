@@ -1,34 +1,39 @@
 """A request carried out in any engine: statements run, exact integers laid into the groups.
 
 The numbers are secret: nothing here is printed, saved or put into an error (Haeberlen, Pierce & Narayan 2011).
+Every declared group is answered whether or not it has rows, so that which groups exist tells nothing (Wilson et al.
+2020, section 3.3, on why undeclared groups need a threshold).
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.dp.questions.request import Ladder, Request, Tallies
-from sfumato.dp.rows.compile import Source, Statement
+from sfumato.dp.questions.expression import EPOCH
+from sfumato.dp.questions.request import Binned, Cell, Cells, Key, PositionCounts, Request, Tallies, Unknown
 from sfumato.dp.rows.dialect import Dialect
-from sfumato.dp.rows.keys import Found, arrange
-from sfumato.schema import Schema
+from sfumato.dp.rows.statement import SqlTable, Statement, key_value
+from sfumato.schema import Kind, Schema
 
 UNREADABLE = "the rows could not be read as declared"
+Found = tuple[Cell, ...]
 Execute = Callable[[str, dict[str, object]], Sequence[tuple[Any, ...]]]
 
 
-def collect(request: Request, schema: Schema, source: Source, dialect: Dialect, execute: Execute) -> Tallies:
+def collect(request: Request, schema: Schema, source: SqlTable, dialect: Dialect, execute: Execute) -> Tallies:
     """Return the exact answers to a request; `execute` runs a statement with its parameters.
 
     >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> from sfumato.dp.unit import ProtectRows
     >>> request = Request((Count(),), ProtectRows())
-    >>> collect(request, Schema(), Source("rides", {}), DUCKDB, lambda statement, parameters: [(7,)]).columns
+    >>> collect(request, Schema(), SqlTable("rides", {}), DUCKDB, lambda statement, parameters: [(7,)]).columns
     [[7]]
     """
     statement = Statement(request, schema, source, dialect)
@@ -38,7 +43,7 @@ def collect(request: Request, schema: Schema, source: Source, dialect: Dialect, 
     columns: list[Sequence[int] | Sequence[npt.NDArray[np.int64]]] = []
     place = width
     for measure in request.measures:
-        if isinstance(measure, Ladder):
+        if isinstance(measure, PositionCounts):
             counted = execute(statement.ladder(measure), statement.parameters)
             columns.append(_ladders(counted, places, len(cells), measure.grid.steps))
         else:
@@ -47,17 +52,20 @@ def collect(request: Request, schema: Schema, source: Source, dialect: Dialect, 
     return Tallies(cells, columns)
 
 
-def check(request: Request, schema: Schema, source: Source, dialect: Dialect) -> None:
+def check(request: Request, schema: Schema, source: SqlTable, dialect: Dialect) -> None:
     """Refuse a request that contradicts the schema or how the columns are stored; no row is looked at.
 
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> from sfumato.dp.unit import ProtectPersons
-    >>> check(Request((), ProtectPersons("rider")), Schema(), Source("rides", {}), DUCKDB)
+    >>> check(Request((), ProtectPersons("rider")), Schema(), SqlTable("rides", {}), DUCKDB)
     Traceback (most recent call last):
     sfumato.errors.InputError: the schema has no column 'rider'
     """
     statement = Statement(request, schema, source, dialect)
-    _ = statement.tallies, [statement.ladder(measure) for measure in request.measures if isinstance(measure, Ladder)]
+    _ = (
+        statement.tallies,
+        [statement.ladder(measure) for measure in request.measures if isinstance(measure, PositionCounts)],
+    )
 
 
 def _numbers(found: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, place: int) -> list[int]:
@@ -99,3 +107,42 @@ def _ladders(counted: Sequence[tuple[Any, ...]], places: dict[Found, int], group
     for row in counted:
         counts[places[row[:-2]]][int(row[-2])] = int(row[-1])
     return Ladders(counts, steps)
+
+
+def arrange(request: Request, schema: Schema, found: Sequence[Found]) -> tuple[list[Cells], dict[Found, int]]:
+    """Return the groups' cells in the order they are answered, and the place of every group the engine found.
+
+    Declared and binned keys come in full; with an unknown key among them, only the groups found do, sorted.
+
+    >>> from sfumato.dp.questions.request import Count, Declared
+    >>> from sfumato.dp.unit import ProtectRows
+    >>> request = Request((Count(),), ProtectRows(), (Declared("sex", ("F", "M")),))
+    >>> arrange(request, Schema.from_roles(quasi=["sex"]), [("M",)])
+    ([('F',), ('M',)], {('M',): 1})
+    """
+    names = [_names(key, schema) for key in request.keys]
+    shown = {row: tuple(_show_cell(name, cell) for name, cell in zip(names, row, strict=True)) for row in found}
+    if any(isinstance(key, Unknown) for key in request.keys):
+        cells = [shown[row] for row in sorted(shown)]
+    else:
+        cells = list(itertools.product(*(key.cells for key in request.keys if not isinstance(key, Unknown))))
+    places = {group: place for place, group in enumerate(cells)}
+    return cells, {row: places[group] for row, group in shown.items()}
+
+
+def _names(key: Key, schema: Schema) -> dict[Cell, Cell] | Kind | None:
+    """Return the public cell of every value an engine may hold, or for an unknown key the kind of its values."""
+    kind = schema.columns[key.column].kind
+    if isinstance(key, Unknown):
+        return kind
+    if isinstance(key, Binned):
+        return dict(enumerate(key.cells))
+    return {key_value(cell, kind, key.column): cell for cell in key.cells}
+
+
+def _show_cell(names: dict[Cell, Cell] | Kind | None, value: Cell) -> Cell:
+    if isinstance(names, dict):
+        return names[value]
+    if names is Kind.DATE:
+        return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+    return value

@@ -1,23 +1,24 @@
 """A predicate as SQL that cannot fail: doubles between declared bounds, division by zero missing, unknown is no.
 
 The proof that no double overflows or vanishes on the way is `sfumato.dp.questions.expression.extent`; timing and errors
-must not depend on a row (Haeberlen, Pierce & Narayan 2011, section 4).
+must not depend on a row (Haeberlen, Pierce & Narayan 2011, section 4). A LIKE pattern runs in time linear in the text,
+also in an engine that backtracks (Cox 2007, "Regular expression matching can be simple and fast").
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
 from sfumato.dp.questions.expression import (
     LEAST,
-    Among,
     Arithmetic,
     Cast,
-    Column,
-    Comparison,
+    ColumnReference,
     Condition,
     Domain,
+    InList,
     Junction,
     Like,
     Literal,
@@ -25,9 +26,9 @@ from sfumato.dp.questions.expression import (
     Negation,
     Truth,
     Value,
+    ValueComparison,
 )
-from sfumato.dp.rows.dialect import Dialect, Stored, double
-from sfumato.dp.rows.like import atomic
+from sfumato.dp.rows.dialect import Dialect, StorageType, double
 from sfumato.schema import Kind
 
 KINDS = {"INTEGER": Kind.INTEGER, "DOUBLE": Kind.NUMBER, "DATE": Kind.DATE}
@@ -52,8 +53,8 @@ class Compiler:
     ...     dialect = DUCKDB
     ...     def cell(self, column: str) -> str:
     ...         return column
-    >>> age = Column("age", Domain.NUMBER)
-    >>> Compiler(Cells()).condition(Comparison("<", age, Literal(3, Domain.NUMBER)))
+    >>> age = ColumnReference("age", Domain.NUMBER)
+    >>> Compiler(Cells()).condition(ValueComparison("<", age, Literal(3, Domain.NUMBER)))
     '(CAST(age AS DOUBLE PRECISION) < 3.0e0)'
     """
 
@@ -68,9 +69,9 @@ class Compiler:
         match node:
             case Truth(value):
                 return "TRUE" if value else "FALSE"
-            case Comparison(operator, left, right):
+            case ValueComparison(operator, left, right):
                 return f"({self.value(left)} {operator} {self.value(right)})"
-            case Among(value, literals):
+            case InList(value, literals):
                 return f"({self.value(value)} {self._list(literals)})"
             case Missing(value):
                 return f"({self.value(value)} IS NULL)"
@@ -89,17 +90,17 @@ class Compiler:
         """Return the test; where an engine's own LIKE backtracks, the pattern runs as a linear regular expression."""
         text = self.value(like.value)
         if self.bindings.dialect.name == "spark":
-            return f"rlike({text}, {self.bindings.text(atomic(like.pattern))})"
+            return f"rlike({text}, {self.bindings.text(linear_pattern(like.pattern))})"
         if self.bindings.dialect.name == "duckdb":
-            return f"regexp_full_match({text}, {self.bindings.text(like.expression)}, 's')"
+            return f"regexp_full_match({text}, {self.bindings.text(like.regular_expression)}, 's')"
         return f"{text} LIKE {self.bindings.text(like.pattern)}"
 
     def value(self, node: Value) -> str:  # noqa: PLR0911  # one for each kind of value
         """Return the SQL of a value: a double, a text, or days as an integer."""
         match node:
-            case Column(name, Domain.NUMBER):
+            case ColumnReference(name, Domain.NUMBER):
                 return f"CAST({self.bindings.cell(name)} AS {self.bindings.dialect.double})"
-            case Column(name):
+            case ColumnReference(name):
                 return self.bindings.cell(name)
             case Literal(str() as text):
                 return self.bindings.text(text)
@@ -117,7 +118,7 @@ class Compiler:
     def _operand(self, node: Value) -> str:
         """Return a value for arithmetic: a column is clamped to its bounds, and 0 where it is nearly so."""
         x = self.value(node)
-        if not isinstance(node, Column) or node.bounds is None:
+        if not isinstance(node, ColumnReference) or node.bounds is None:
             return x
         low, high = (double(limit if abs(limit) >= LEAST else 0.0) for limit in node.bounds)
         clamped = f"WHEN {x} < {low} THEN {low} WHEN {x} > {high} THEN {high}"
@@ -126,5 +127,27 @@ class Compiler:
     def _cast(self, x: str, to: str, domain: Domain) -> str:
         if domain is Domain.NUMBER:
             return self.bindings.dialect.floor.format(x=f"({x} + 0.5e0)")
-        read = self.bindings.dialect.cell(x, Stored.TEXT, KINDS[to])
+        read = self.bindings.dialect.cell(x, StorageType.TEXT, KINDS[to])
         return f"CAST({read} AS {self.bindings.dialect.double})" if to == "INTEGER" else read
+
+
+def linear_pattern(pattern: str) -> str:
+    r"""Return the regular expression of a pattern in which `%` stands for any characters and `_` for one.
+
+    Between two `%` a pattern has a fixed length, so the first place where it fits is as good as any later one and need
+    not be given up again: each stretch is an atomic group.
+
+    >>> linear_pattern("a%b_%%c")
+    '(?s)^a(?>.*?b.).*?c\\z'
+    """
+    first, *others = pattern.split("%")
+    if not others:
+        return rf"(?s)^{_stretch(first)}\z"
+    *middle, last = others
+    found = "".join(f"(?>.*?{_stretch(part)})" for part in middle if part)
+    return rf"(?s)^{_stretch(first)}{found}.*?{_stretch(last)}\z"
+
+
+def _stretch(part: str) -> str:
+    """Return the expression of a part without `%`."""
+    return "".join("." if letter == "_" else re.escape(letter) for letter in part)

@@ -29,10 +29,10 @@ GRAMMARS: dict[Kind | None, str] = {Kind.INTEGER: INTEGER, Kind.NUMBER: NUMBER, 
 HUGE, TINY = "1e290", "1e-290"
 
 
-class Stored(StrEnum):
+class StorageType(StrEnum):
     """How the engine stores a column.
 
-    >>> Stored("text") is Stored.TEXT
+    >>> StorageType("text") is StorageType.TEXT
     True
     """
 
@@ -44,10 +44,10 @@ class Stored(StrEnum):
     OTHER = "other"
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return an identifier in quotes.
 
-    >>> quoted('a"b')
+    >>> quote_name('a"b')
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
@@ -98,7 +98,7 @@ class Dialect:
         """Return the test that the whole text fits a regular expression."""
         return self.match.format(x=x, pattern=pattern)
 
-    def cell(self, x: str, stored: Stored, kind: Kind | None) -> str:
+    def cell(self, x: str, stored: StorageType, kind: Kind | None) -> str:
         """Return a column's cell as its kind says: bigint, double, days or text; NULL where it holds something else."""
         if kind is Kind.INTEGER:
             return self._integer(x, stored)
@@ -106,41 +106,41 @@ class Dialect:
             return self._number(x, stored)
         return self._date(x, stored) if kind is Kind.DATE else self.as_text(x, stored)
 
-    def as_text(self, x: str, stored: Stored) -> str:
+    def as_text(self, x: str, stored: StorageType) -> str:
         """Return a cell as a CSV file would hold it, whole decimals without their `.0`."""
         text = self.text.format(x=x)
-        return self.real_text.format(x=x, text=text) if stored is Stored.REAL else text
+        return self.real_text.format(x=x, text=text) if stored is StorageType.REAL else text
 
-    def _integer(self, x: str, stored: Stored) -> str:
-        if stored is Stored.WHOLE:
+    def _integer(self, x: str, stored: StorageType) -> str:
+        if stored is StorageType.WHOLE:
             return self.whole.format(x=x)
-        if stored is Stored.REAL:
+        if stored is StorageType.REAL:
             return self.whole_real.format(x=x, whole=self.whole.format(x=x))
-        return self._parsed(x, INTEGER, self.integer)
+        return self._parse_text(x, INTEGER, self.integer)
 
-    def _number(self, x: str, stored: Stored) -> str:
+    def _number(self, x: str, stored: StorageType) -> str:
         value = f"CAST({x} AS {self.double})"
-        if stored is Stored.WHOLE:
+        if stored is StorageType.WHOLE:
             return value
-        if stored is Stored.REAL:
+        if stored is StorageType.REAL:
             return f"CASE WHEN abs({x}) < {TINY} THEN 0e0 WHEN abs({x}) <= {HUGE} THEN {value} END"
-        return self._parsed(x, NUMBER, self.number)
+        return self._parse_text(x, NUMBER, self.number)
 
-    def _date(self, x: str, stored: Stored) -> str:
+    def _date(self, x: str, stored: StorageType) -> str:
         days = self.days.format(x=self.day)
-        if stored in {Stored.DAY, Stored.MOMENT}:
+        if stored in {StorageType.DAY, StorageType.MOMENT}:
             day = self.day.format(x=x)
             calendar = f"{day} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"  # the years that a text can hold
             return f"CASE WHEN {self.finite.format(x=x)} AND {calendar} THEN {days.format(x=x)} END"
-        return self._parsed(x, DATE, days)
+        return self._parse_text(x, DATE, days)
 
-    def _parsed(self, x: str, grammar: str, value: str) -> str:
+    def _parse_text(self, x: str, grammar: str, value: str) -> str:
         """Return a text's value where it fits the grammar; the cases are tried in order, so no cast can fail."""
         x = self.text.format(x=x)
         long = f"{self.length.format(x=x)} > {LONGEST}"
         return f"CASE WHEN {long} THEN NULL WHEN {self.matches(x, grammar)} THEN {value.format(x=x)} END"
 
-    def encoded(self, x: str) -> str:
+    def encode(self, x: str) -> str:
         """Return a value as its length and its text, so that a sequence of them can be read in one way only."""
         text = self.text.format(x=x)
         length = self.text.format(x=self.length.format(x=text))
@@ -182,26 +182,26 @@ POSTGRES = Dialect(
 )
 
 
-def refuse_stored(name: str, stored: Stored, kind: Kind | None) -> None:
+def refuse_stored(name: str, stored: StorageType, kind: Kind | None) -> None:
     """Refuse a column whose stored type contradicts its declared one: dates as numbers, or numbers as dates.
 
-    >>> refuse_stored("born", Stored.DAY, Kind.INTEGER)
+    >>> refuse_stored("born", StorageType.DAY, Kind.INTEGER)
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'born' holds dates; declare its type as date, not integer
     """
-    if stored in {Stored.DAY, Stored.MOMENT} and kind in {Kind.INTEGER, Kind.NUMBER}:
+    if stored in {StorageType.DAY, StorageType.MOMENT} and kind in {Kind.INTEGER, Kind.NUMBER}:
         raise InputError(f"column '{name}' holds dates; declare its type as date, not {kind}")
-    if stored in {Stored.WHOLE, Stored.REAL} and kind is Kind.DATE:
+    if stored in {StorageType.WHOLE, StorageType.REAL} and kind is Kind.DATE:
         raise InputError(f"column '{name}' holds numbers; declare its type as integer or number, not date")
 
 
-def readable(marks: Sequence[str], stored: Stored, kind: Kind | None) -> list[str]:
+def readable(marks: Sequence[str], stored: StorageType, kind: Kind | None) -> list[str]:
     """Return the missing marks that a cell could be taken for a value with; the others need no test.
 
-    >>> readable(("", "?", "-9"), Stored.TEXT, Kind.INTEGER)
+    >>> readable(("", "?", "-9"), StorageType.TEXT, Kind.INTEGER)
     ['-9']
     """
-    if stored not in {Stored.TEXT, Stored.OTHER}:
+    if stored not in {StorageType.TEXT, StorageType.OTHER}:
         return [mark for mark in marks if mark]
     if kind not in GRAMMARS:
         return list(marks)

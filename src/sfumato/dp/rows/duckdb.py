@@ -21,8 +21,8 @@ import polars as pl
 
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
-from sfumato.dp.rows.compile import Source
-from sfumato.dp.rows.dialect import DUCKDB, Stored, quoted
+from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
+from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
 from sfumato.schema import Schema
 from sfumato.table import Table, io
@@ -36,13 +36,13 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "preserve_insertion_order": False,
 }
 STORED = {
-    "VARCHAR": Stored.TEXT,
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Stored.WHOLE),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), Stored.WHOLE),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), Stored.REAL),
-    "DATE": Stored.DAY,
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Stored.MOMENT),
-    "TIMESTAMP WITH TIME ZONE": Stored.MOMENT,
+    "VARCHAR": StorageType.TEXT,
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), StorageType.WHOLE),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), StorageType.WHOLE),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), StorageType.REAL),
+    "DATE": StorageType.DAY,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), StorageType.MOMENT),
+    "TIMESTAMP WITH TIME ZONE": StorageType.MOMENT,
 }
 HEAD = 1_000_000
 FRAME = "frame"
@@ -62,7 +62,7 @@ class DuckRows:
     ) -> None:
         self._connect, self._schema, self._path, self._digest = connect, schema, path, digest
         self._connections = {os.getpid(): connect()}  # a fork keeps its parent's too: closing it would wait for threads
-        self._source = Source(table, self._stored(table))
+        self._source = SqlTable(table, self._storage_types(table))
         for name in schema.columns:
             if name not in self._source.stored:
                 raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
@@ -81,7 +81,7 @@ class DuckRows:
         head = _head(path)
         place = path.resolve()
         if head[:4] == b"PAR1":
-            table = f"read_parquet({_quoted(glob.escape(str(place)))})"
+            table = f"read_parquet({_quote_text(glob.escape(str(place)))})"
             return cls(lambda: _connect(place), table, schema, place)
         if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
             frame = io.read(path).frame
@@ -114,9 +114,9 @@ class DuckRows:
         """Return the SHA-256 of the file's or the dataframe's content, computed again when the file was touched."""
         return self._digest if self._path is None else _hash(self._path)
 
-    def _stored(self, table: str) -> dict[str, Stored]:
+    def _storage_types(self, table: str) -> dict[str, StorageType]:
         described = self._execute(f"DESCRIBE SELECT * FROM {table}", {})  # noqa: S608  # our own words
-        return {name: _stored(kind) for name, kind, *_ in described}
+        return {name: _storage_type(kind) for name, kind, *_ in described}
 
     def _connection(self) -> Any:
         """Return this process's database: the threads of one that was made before a fork are not in the child.
@@ -144,27 +144,27 @@ class DuckRows:
         return result
 
 
-def _stored(kind: str) -> Stored:
-    return Stored.REAL if kind.startswith("DECIMAL") else STORED.get(kind, Stored.OTHER)
+def _storage_type(kind: str) -> StorageType:
+    return StorageType.REAL if kind.startswith("DECIMAL") else STORED.get(kind, StorageType.OTHER)
 
 
 def _connect(path: Path) -> Any:
     """Return a database in memory that can open one file, load nothing and change no setting."""
     connection = _database()
     allowed = {str(path), glob.escape(str(path))}  # a file is asked for by its pattern, then by its name
-    connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, sorted(allowed)))}]")
-    return _locked(connection)
+    connection.execute(f"SET allowed_paths = [{', '.join(map(_quote_text, sorted(allowed)))}]")
+    return _lock(connection)
 
 
 def _connect_frame(frame: pl.DataFrame) -> Any:
     """Return a database in memory that holds the frame as its table `frame`."""
     connection = _database()
     connection.register("arrays", {name: _array(frame.get_column(name)) for name in frame.columns})
-    dates = [quoted(name) for name, dtype in frame.schema.items() if dtype == pl.Date]
+    dates = [quote_name(name) for name, dtype in frame.schema.items() if dtype == pl.Date]
     days = f" REPLACE ({', '.join(f'CAST({name} AS DATE) AS {name}' for name in dates)})" if dates else ""
     connection.execute(f"CREATE TABLE frame AS SELECT *{days} FROM arrays")  # noqa: S608  # names are quoted
     connection.unregister("arrays")
-    return _locked(connection)
+    return _lock(connection)
 
 
 def _database() -> Any:
@@ -175,7 +175,7 @@ def _database() -> Any:
     return connection
 
 
-def _locked(connection: Any) -> Any:
+def _lock(connection: Any) -> Any:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -197,20 +197,20 @@ def _csv(path: Path, head: bytes) -> str:
     if head.startswith((b"\r", b"\n")):
         raise InputError(f"file '{path}' begins with an empty line; remove it, so that the header comes first")
     delimiter, header = io._header(head, str(path))  # noqa: SLF001  # one reading of headers for all doors
-    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in header)
-    options = f"delim = {_quoted(delimiter)}, quote = '\"', escape = '\"', header = true, columns = {{{columns}}}"
-    packed = "gzip" if _packed(path) else "none"
+    columns = ", ".join(f"{_quote_text(name)}: 'VARCHAR'" for name in header)
+    options = f"delim = {_quote_text(delimiter)}, quote = '\"', escape = '\"', header = true, columns = {{{columns}}}"
+    packed = "gzip" if _is_gzip(path) else "none"
     return (
-        f"read_csv({_quoted(glob.escape(str(path)))}, auto_detect = false, {options}, compression = '{packed}', "
+        f"read_csv({_quote_text(glob.escape(str(path)))}, auto_detect = false, {options}, compression = '{packed}', "
         "ignore_errors = true, strict_mode = false, nullstr = '')"
     )
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _packed(path: Path) -> bool:
+def _is_gzip(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
@@ -218,7 +218,7 @@ def _packed(path: Path) -> bool:
 def _head(path: Path) -> bytes:
     """Return the first bytes of a file, unpacked."""
     try:
-        with gzip.open(path) if _packed(path) else path.open("rb") as file:
+        with gzip.open(path) if _is_gzip(path) else path.open("rb") as file:
             head = file.read(HEAD).removeprefix(b"\xef\xbb\xbf")
     except FileNotFoundError:
         raise InputError(f"file '{path}' does not exist; check the name") from None

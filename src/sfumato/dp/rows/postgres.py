@@ -16,18 +16,18 @@ from urllib.parse import unquote, urlsplit
 
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
-from sfumato.dp.rows.compile import Source
-from sfumato.dp.rows.dialect import POSTGRES, Stored, quoted
+from sfumato.dp.rows.dialect import POSTGRES, StorageType, quote_name
+from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError, MissingExtraError
 from sfumato.schema import Schema
 
 Result = TypeVar("Result")
 STORED = {
-    **dict.fromkeys((25, 1042, 1043), Stored.TEXT),  # the server's numbers of text, char and varchar
-    **dict.fromkeys((20, 21, 23), Stored.WHOLE),
-    **dict.fromkeys((700, 701, 1700), Stored.REAL),
-    1082: Stored.DAY,
-    **dict.fromkeys((1114, 1184), Stored.MOMENT),
+    **dict.fromkeys((25, 1042, 1043), StorageType.TEXT),  # the server's numbers of text, char and varchar
+    **dict.fromkeys((20, 21, 23), StorageType.WHOLE),
+    **dict.fromkeys((700, 701, 1700), StorageType.REAL),
+    1082: StorageType.DAY,
+    **dict.fromkeys((1114, 1184), StorageType.MOMENT),
 }
 SETTINGS = "-c TimeZone=UTC -c DateStyle=ISO,YMD -c extra_float_digits=1 -c standard_conforming_strings=on -c jit=off"
 
@@ -50,7 +50,7 @@ class PostgresRows:
         self._schema = schema
         self._known = ("", "")
         table = ".".join(_name(part) for part in self._table.split(".", 1))
-        self._source = Source(table, self._run(lambda connection: _stored(connection, table)), _name)
+        self._source = SqlTable(table, self._run(lambda connection: _storage_types(connection, table)), _name)
         for name in schema.columns:
             if name not in self._source.stored:
                 raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
@@ -117,7 +117,7 @@ def _driver() -> Any:
 
 
 def _name(name: str) -> str:
-    return quoted(name).replace("%", "%%")  # a single percent sign would start a parameter
+    return quote_name(name).replace("%", "%%")  # a single percent sign would start a parameter
 
 
 def _execute(connection: Any, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
@@ -125,6 +125,6 @@ def _execute(connection: Any, statement: str, parameters: dict[str, object]) -> 
     return found
 
 
-def _stored(connection: Any, table: str) -> dict[str, Stored]:
+def _storage_types(connection: Any, table: str) -> dict[str, StorageType]:
     described = connection.execute(f"SELECT * FROM {table} LIMIT 0", {}).description
-    return {column.name: STORED.get(column.type_code, Stored.OTHER) for column in described}
+    return {column.name: STORED.get(column.type_code, StorageType.OTHER) for column in described}

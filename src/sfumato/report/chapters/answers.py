@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.dp.answer import Answer, Column
+from sfumato.dp.answer import Answer, AnswerColumn
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
 from sfumato.release import Finding
@@ -45,7 +45,7 @@ def answers_chapter(
     promised = [*(guarantee(card) for card in cards), limits(cards)]
     folds = (shown_card(card, short_words(answer.stored.question)) for card, answer in zip(cards, answers, strict=True))
     sections = [
-        *(_answered(answer, truth) for answer, truth in zip(answers, known, strict=True)),
+        *(_answer_section(answer, truth) for answer, truth in zip(answers, known, strict=True)),
         Section("The budget", _budget(ledger)),
         Section("What is promised", joined(promised)),
         Section("What attacks found", found(findings)),
@@ -76,7 +76,7 @@ def _key() -> Markup:
     return element("p", *(element("span", text, class_=f"key {kind}") for kind, text in words.items()), class_="keys")
 
 
-def _answered(answer: Answer, truth: Truth) -> Section:
+def _answer_section(answer: Answer, truth: Truth) -> Section:
     stored = answer.stored
     price = f"Price: {answer.spent}. Protects one {stored.unit}, neighbours by {stored.neighbours}."
     if len(stored.cells) == 1:
@@ -101,7 +101,7 @@ def _single(answer: Answer, truth: Truth) -> Markup:
     return grid("Answer", ["Question", "Answer", "95 % interval", *(["Truth"] if truth else [])], rows)
 
 
-def _numbers(answer: Answer, column: Column, truth: Truth) -> Markup:
+def _numbers(answer: Answer, column: AnswerColumn, truth: Truth) -> Markup:
     rows = [
         [", ".join(str(cell) for cell in cells), _number(value), _interval(column, place), *_true(truth, column, place)]
         for place, (cells, value) in enumerate(zip(answer.stored.cells, column.values, strict=True))
@@ -110,11 +110,11 @@ def _numbers(answer: Answer, column: Column, truth: Truth) -> Markup:
     return grid(column.name, header, rows[:MOST_DOTS])
 
 
-def _interval(column: Column, place: int) -> str:
+def _interval(column: AnswerColumn, place: int) -> str:
     return f"{_number(column.low[place])} to {_number(column.high[place])}"
 
 
-def _true(truth: Truth, column: Column, place: int) -> list[str]:
+def _true(truth: Truth, column: AnswerColumn, place: int) -> list[str]:
     return [_number(_whole(truth[column.name][place]))] if column.name in truth else [] if not truth else ["–"]
 
 

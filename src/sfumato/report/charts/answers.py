@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfumato.dp.answer import Answer, Column
+from sfumato.dp.answer import Answer, AnswerColumn
 from sfumato.dp.ledger.amount import Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
@@ -28,21 +28,22 @@ MOST_STEPS = 12
 def answer_picture(answer: Answer) -> str:
     """Return an SVG file with the first aggregate's values and intervals.
 
-    >>> from sfumato.dp.answer import Stored
-    >>> column = Column(name="n", mechanism="Laplace", values=[3, 9], low=[1, 7], high=[5, 11], scale=[1.0])
-    >>> stored = Stored(question="count(*) by sex", keys=["sex"], cells=[["F"], ["M"]], columns=[column], epsilon="1")
+    >>> from sfumato.dp.answer import StoredAnswer
+    >>> column = AnswerColumn(name="n", mechanism="Laplace", values=[3, 9], low=[1, 7], high=[5, 11], scale=[1.0])
+    >>> cells = [["F"], ["M"]]
+    >>> stored = StoredAnswer(question="count(*)", keys=["sex"], cells=cells, columns=[column], epsilon="1")
     >>> answer_picture(Answer(stored, Cost("1"), Cost("0"))).startswith("<svg")
     True
     """
     return standalone(dots(answer, answer.stored.columns[0]))
 
 
-def dots(answer: Answer, column: Column, truth: Sequence[float] | None = None) -> Markup:
+def dots(answer: Answer, column: AnswerColumn, truth: Sequence[float] | None = None) -> Markup:
     """Return one aggregate's values with their intervals, and rings where the truth lies if it is given.
 
-    >>> from sfumato.dp.answer import Stored
-    >>> column = Column(name="n", mechanism="Laplace", values=[3], low=[1], high=[5], scale=[1.0])
-    >>> stored = Stored(question="count(*)", keys=[], cells=[[]], columns=[column], epsilon="1")
+    >>> from sfumato.dp.answer import StoredAnswer
+    >>> column = AnswerColumn(name="n", mechanism="Laplace", values=[3], low=[1], high=[5], scale=[1.0])
+    >>> stored = StoredAnswer(question="count(*)", keys=[], cells=[[]], columns=[column], epsilon="1")
     >>> "rings: the truth" in dots(Answer(stored, Cost("1"), Cost("0")), column, [4])
     True
     """
@@ -96,10 +97,10 @@ def budget_picture(ledger: Ledger) -> Markup:
         for place, (_, cost) in enumerate(steps):
             axes.barh(place, cost, 0.62, left=start, color=BAR)
             start += cost
-            _written(axes, cost, start, place)
+            _write_amount(axes, cost, start, place)
         rest = max(0.0, total - spent)
         axes.barh(len(steps), rest, 0.62, left=start, facecolor=BEFORE_FILL, edgecolor=BEFORE, linestyle="--")
-        _written(axes, rest, start + rest, len(steps))
+        _write_amount(axes, rest, start + rest, len(steps))
         names = [short_label(name) for name, _ in steps]
         axes.set_yticks(range(len(steps) + 1), [*names, "left"], color=INK, fontsize=9.5)
         axes.set_ylim(len(steps) + 0.6, -0.6)
@@ -112,7 +113,7 @@ def budget_picture(ledger: Ledger) -> Markup:
     return drawn("budget", 60 + BAR_HEIGHT * (len(steps) + 1), label, paint)
 
 
-def _written(axes: Axes, cost: float, end: float, place: int) -> None:
+def _write_amount(axes: Axes, cost: float, end: float, place: int) -> None:
     axes.annotate(f"{cost:.4g}", (end, place), (4, 0), textcoords="offset points", color=INK, va="center")
 
 

@@ -15,13 +15,13 @@ import pytest
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import (
     Binned,
+    ColumnGrid,
     Count,
     Declared,
-    Grid,
     Key,
-    Ladder,
     Measure,
     Persons,
+    PositionCounts,
     Present,
     Request,
     Tallies,
@@ -57,7 +57,7 @@ RIDES = pl.DataFrame(
         "zip": ["02139", "10115", None, "02139"],
     }
 )
-FARES = Grid("fare", 0.0, 10.0, 20)
+FARES = ColumnGrid("fare", 0.0, 10.0, 20)
 HOURS = Declared("hour", (7, 8, 9, 10))
 CELLS = [
     *("7", "07", "+7", "-7", "-0", "7.0", "7.", ".7", "7e0", "1e5", "1E+5", "1e249", "1e250", "1e400", "-1e-300"),
@@ -159,8 +159,8 @@ def test_no_double_can_fail(spark: SparkSession, tmp_path: Path, keys: tuple[Key
     free = Schema({"x": bounded, "n": Attribute("n", Role.OTHER, Kind.INTEGER)})
     on_spark, embedded = both(spark, pl.DataFrame({"x": cells, "n": cells}), free, tmp_path)
     where = "x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 3 OR CAST(n AS INTEGER) > 5 OR 1 / (x - 4) < -9"
-    grids = Grid("x", 0.0, 4.0, 4), Grid("n", 0.0, 1e18, 8), Grid("x", 0.0, 1e200, 3)
-    measures: tuple[Measure, ...] = (Count(), *(Total(grid) for grid in grids), Ladder(grids[0]))
+    grids = ColumnGrid("x", 0.0, 4.0, 4), ColumnGrid("n", 0.0, 1e18, 8), ColumnGrid("x", 0.0, 1e200, 3)
+    measures: tuple[Measure, ...] = (Count(), *(Total(grid) for grid in grids), PositionCounts(grids[0]))
     request = Request(measures, ROWS, keys, parse_predicate(where, free))
     assert plain(on_spark.collect(request)) == plain(embedded.collect(request))
 
@@ -170,12 +170,12 @@ def test_sums_are_exact_beyond_64_bits(spark: SparkSession) -> None:
 
     schema, steps = of_kind(Kind.NUMBER), 2**40
     frame = spark.range(1200).select((functions.col("id") % 3 != 1).cast("double").alias("x"))
-    grid, deep = Grid("x", 0.0, 1.0, steps), Grid("x", 0.0, 1.0, 2**61)
+    grid, deep = ColumnGrid("x", 0.0, 1.0, steps), ColumnGrid("x", 0.0, 1.0, 2**61)
     measures = (Total(grid, -1, 2), Total(grid, 3, 1), Total(deep))
     found = SparkRows.of_frame(frame, schema).collect(Request(measures, ROWS))
     assert found.columns == [[800 * (steps + 1) ** 2 + 400], [800 * (steps - 3) - 1200], [800 * 2**61]]
     with pytest.raises(ParameterError, match="128 bits"):
-        SparkRows.of_frame(frame, schema).check(Request((Total(Grid("x", 0.0, 1.0, 2**53), 0, 2),), ROWS))
+        SparkRows.of_frame(frame, schema).check(Request((Total(ColumnGrid("x", 0.0, 1.0, 2**53), 0, 2),), ROWS))
 
 
 @pytest.mark.long
@@ -202,7 +202,7 @@ def test_the_same_secret_keeps_the_same_rows_as_in_duckdb(
         }
     )
     on_spark, embedded = both(spark, frame, SCHEMA, tmp_path)
-    measures = (Count(), Persons(), Present(FARES), Total(FARES), Ladder(FARES))
+    measures = (Count(), Persons(), Present(FARES), Total(FARES), PositionCounts(FARES))
     tallies = []
     for secret in (b"one", b"two"):
         request = Request(measures, ProtectPersons("rider", 3, 2), keys, secret=secret)
@@ -290,7 +290,7 @@ def test_refusals_are_those_of_the_single_machine(spark: SparkSession) -> None:
     embedded = open_rows(RIDES, SCHEMA)
     for request in (
         Request((Count(),), ROWS, (Binned("zip", (0.0, 1.0)),)),
-        Request((Present(Grid("zip", 0.0, 1.0, 1)),), ROWS),
+        Request((Present(ColumnGrid("zip", 0.0, 1.0, 1)),), ROWS),
         Request((Count(),), ROWS, (Declared("hour", ("seven",)),)),
         Request((Count(),), ROWS, (Unknown("hourr"),)),
         Request((Count(),), ROWS, (Binned("fare", (1.0, 1.0)),)),

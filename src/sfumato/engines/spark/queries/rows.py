@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
-from sfumato.dp.rows.compile import Source
-from sfumato.dp.rows.dialect import Stored
+from sfumato.dp.rows.dialect import StorageType
+from sfumato.dp.rows.statement import SqlTable
 from sfumato.engines.spark.folders import file_marks, read_cells
 from sfumato.engines.spark.queries.declared import refuse_broken_lines
 from sfumato.engines.spark.queries.dialect import SPARK
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 STORED = {
-    "string": Stored.TEXT,
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Stored.WHOLE),
-    **dict.fromkeys(("float", "double", "decimal"), Stored.REAL),
-    "date": Stored.DAY,
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), Stored.MOMENT),
+    "string": StorageType.TEXT,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), StorageType.WHOLE),
+    **dict.fromkeys(("float", "double", "decimal"), StorageType.REAL),
+    "date": StorageType.DAY,
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), StorageType.MOMENT),
 }
 DAY = 86_400_000_000  # in microseconds
 CELLS = {  # a text that is no UTF-8 is missing; a moment is one in UTC, whatever the session's zone is
@@ -108,7 +108,7 @@ class SparkRows:
 
         The secret is a row of its own table: a literal of the statement would stand in Spark's plans and logs.
         """
-        with _view(self._cells) as table, _view(self._hidden(request)) as hidden:
+        with _view(self._cells) as table, _view(self._secret_table(request)) as hidden:
             source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})")
             return collect(request, self._schema, source, SPARK, self._execute)
 
@@ -135,20 +135,24 @@ class SparkRows:
         used = [places[name] for name in self._schema.columns]
         cells = [f"{CELLS.get(kinds[place], '{x}').format(x=f'v{place}')} AS v{place}" for place in used]
         self._session = frame.sparkSession
-        self._cells = _said(lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells))
-        stored = {name: STORED.get(kinds[place], Stored.OTHER) for name, place in places.items()}
-        self._source = Source("", stored, lambda name: f"v{places[name]}")
+        self._cells = _without_engine_words(
+            lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells)
+        )
+        stored = {name: STORED.get(kinds[place], StorageType.OTHER) for name, place in places.items()}
+        self._source = SqlTable("", stored, lambda name: f"v{places[name]}")
 
-    def _hidden(self, request: Request) -> DataFrame:
-        return _said(lambda: self._session.createDataFrame([(request.secret.hex(),)], "secret string"))
+    def _secret_table(self, request: Request) -> DataFrame:
+        return _without_engine_words(lambda: self._session.createDataFrame([(request.secret.hex(),)], "secret string"))
 
     def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
-        return _said(lambda: [tuple(row) for row in self._session.sql(statement, args=parameters).collect()])
+        return _without_engine_words(
+            lambda: [tuple(row) for row in self._session.sql(statement, args=parameters).collect()]
+        )
 
     def _hash(self) -> str:
         """Return the number of rows and the sums of two numbers made of their hashes, hashed."""
         names = sorted(self._schema.columns)
-        row = SPARK.digest.format(x=" || ".join(SPARK.encoded(self._source.name(name)) for name in names))
+        row = SPARK.digest.format(x=" || ".join(SPARK.encode(self._source.name(name)) for name in names))
         parts = [f"SUM(CAST(xxhash64(row, {seed}) AS DECIMAL(28, 0)))" for seed in (1, 2)]  # of a SHA-256, as numbers
         with _view(self._cells) as table:
             (found,) = self._execute(f"SELECT COUNT(*), {', '.join(parts)} FROM (SELECT {row} AS row FROM {table})", {})
@@ -159,14 +163,14 @@ class SparkRows:
 def _view(frame: DataFrame) -> Iterator[str]:
     """Give a name to a DataFrame for the statements of the block."""
     name = f"sfumato_{secrets.token_hex(8)}"
-    _said(lambda: frame.createOrReplaceTempView(name))
+    _without_engine_words(lambda: frame.createOrReplaceTempView(name))
     try:
         yield name
     finally:
-        _said(lambda: frame.sparkSession.catalog.dropTempView(name))
+        _without_engine_words(lambda: frame.sparkSession.catalog.dropTempView(name))
 
 
-def _said(work: Callable[[], Result]) -> Result:
+def _without_engine_words(work: Callable[[], Result]) -> Result:
     """Return what `work` gives; what Spark, Py4J or gRPC would say may quote a cell and goes no further."""
     done: list[Result] = []
     with suppress(Exception):

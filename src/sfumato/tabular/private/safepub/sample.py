@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.random import Source
-from sfumato.random.integers import Draws
+from sfumato.random.discrete import Draws
 
 WORD = 1 << 32
 

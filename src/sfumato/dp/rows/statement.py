@@ -2,22 +2,35 @@
 
 One text in all dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
 the declared groups, then each person's groups and rows, then the tallies (Wilson et al. 2020, "Differentially private
-SQL with bounded user contribution", section 3).
+SQL with bounded user contribution", section 3). A person's rows are chosen by that person's own values and a secret
+only, so that one person's removal moves nobody else's rows. Only persons with too many groups, and groups with too many
+rows of one person, are hashed and ranked.
 """
 
 # ruff: noqa: S608  # names are quoted, numbers are numbers, and texts are parameters
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sfumato.dp.questions.request import Binned, Declared, Grid, Key, Ladder, Measure, Present, Request, Total
+from sfumato.dp.questions.expression import EPOCH
+from sfumato.dp.questions.request import (
+    Binned,
+    Cell,
+    ColumnGrid,
+    Declared,
+    Key,
+    Measure,
+    PositionCounts,
+    Present,
+    Request,
+    Total,
+)
 from sfumato.dp.questions.request import Persons as PersonCount
-from sfumato.dp.rows.bounding import Bounding
 from sfumato.dp.rows.condition import Compiler
-from sfumato.dp.rows.dialect import Dialect, Stored, double, quoted, readable, refuse_stored
-from sfumato.dp.rows.keys import key_value
+from sfumato.dp.rows.dialect import Dialect, StorageType, double, quote_name, readable, refuse_stored
 from sfumato.dp.unit import ProtectPersons
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.schema import Attribute, Kind, Schema
@@ -29,18 +42,18 @@ FARTHEST = 1e250
 
 
 @dataclass(frozen=True)
-class Source:
+class SqlTable:
     """A table in an engine's words: FROM what, how its columns are stored, and how their names are quoted.
 
     `secret` is the SQL of the secret where the engine holds it; without it, the secret travels as a parameter.
 
-    >>> Source("rides", {"age": Stored.WHOLE}).name("age")
+    >>> SqlTable("rides", {"age": StorageType.WHOLE}).name("age")
     '"age"'
     """
 
     table: str
-    stored: dict[str, Stored]
-    name: Callable[[str], str] = quoted
+    stored: dict[str, StorageType]
+    name: Callable[[str], str] = quote_name
     secret: str | None = None
 
 
@@ -50,26 +63,28 @@ class Statement:
     >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> from sfumato.dp.unit import ProtectRows
-    >>> Statement(Request((Count(),), ProtectRows()), Schema(), Source("rides", {}), DUCKDB).tallies
+    >>> Statement(Request((Count(),), ProtectRows()), Schema(), SqlTable("rides", {}), DUCKDB).tallies
     'SELECT COUNT(*) FROM (SELECT 1 AS one FROM (SELECT 1 AS one FROM rides) AS cells) AS kept'
     """
 
-    def __init__(self, request: Request, schema: Schema, source: Source, dialect: Dialect) -> None:
+    def __init__(self, request: Request, schema: Schema, source: SqlTable, dialect: Dialect) -> None:
         self.request, self.schema, self.source, self.dialect = request, schema, source, dialect
         self.parameters: dict[str, object] = {}
-        self.grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | Ladder)))
+        self.grids = list(
+            dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | PositionCounts))
+        )
         self.columns = self._columns()
         self.keys = [f"k{place}" for place in range(len(request.keys))]
         self.positions = [f"p{place}" for place in range(len(self.grids))]
-        self._kept = self._bounded(self._grouped(self._counted(self._cells())))
+        self._kept = self._bounded_rows(self._grouped_rows(self._counted_rows(self._cells())))
 
     @property
     def tallies(self) -> str:
         """The statement that gives a row for each group: its keys, then every measure but ladders."""
-        measures = [self._measure(m) for m in self.request.measures if not isinstance(m, Ladder)]
+        measures = [self._measure(m) for m in self.request.measures if not isinstance(m, PositionCounts)]
         return self._by(self.keys, [*self.keys, *(measures or ["COUNT(*)"])], self._kept)
 
-    def ladder(self, ladder: Ladder) -> str:
+    def ladder(self, ladder: PositionCounts) -> str:
         """Return the statement that gives a row for each group and position: keys, position and count."""
         place = self.positions[self.grids.index(ladder.grid)]
         keys = [*self.keys, place]
@@ -122,13 +137,13 @@ class Statement:
         inner = _select(raw, self.source.table)
         return _select(cells, f"({inner}) AS raw") if cells else inner
 
-    def _cell(self, x: str, stored: Stored, attribute: Attribute) -> str:
+    def _cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
         marks = readable(attribute.missing, stored, attribute.kind)
         if marks:
             x = f"CASE WHEN {self.dialect.as_text(x, stored)} {self.one_of(marks)} THEN NULL ELSE {x} END"
         return self.dialect.cell(x, stored, attribute.kind)
 
-    def _counted(self, cells: str) -> str:
+    def _counted_rows(self, cells: str) -> str:
         """Return the rows for which the condition holds, each with its keys, positions and person."""
         request, unit = self.request, self.request.unit
         values = [f"{self._key(key)} AS {name}" for key, name in zip(request.keys, self.keys, strict=True)]
@@ -138,20 +153,20 @@ class Statement:
         test = f" WHERE {Compiler(self).counts(request.where.condition)}" if request.where else ""
         return f"{_select(values, f'({cells}) AS cells')}{test}"
 
-    def _grouped(self, counted: str) -> str:
+    def _grouped_rows(self, counted: str) -> str:
         """Return the rows that lie in a group: a missing key is in none, and a row without its person is left out."""
         tests = [self._in_group(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
         tests += ["person IS NOT NULL"] if isinstance(self.request.unit, ProtectPersons) else []
         return f"SELECT * FROM ({counted}) AS counted WHERE {' AND '.join(tests)}" if tests else counted
 
-    def _bounded(self, grouped: str) -> str:
+    def _bounded_rows(self, grouped: str) -> str:
         """Return the rows that are left when every person has at most some rows in each of at most some groups."""
         unit = self.request.unit
         if not isinstance(unit, ProtectPersons):
             return grouped
         rows, groups = unit.bounds(grouped=bool(self.keys))
         bounding = Bounding(self.dialect, self.keys, self.positions, self.secret)
-        return bounding.bounded(grouped, rows, groups)
+        return bounding.bound_rows(grouped, rows, groups)
 
     def _key(self, key: Key) -> str:
         cell = self.cell(key.column)
@@ -172,8 +187,8 @@ class Statement:
         listed = ", ".join(double(edge) for edge in edges[:-1])
         if self.dialect.lists:
             return f"width_bucket({x}, CAST(ARRAY[{listed}] AS DOUBLE PRECISION[])) - 1"
-        if not _even(edges):
-            return _halved(x, edges, 0, len(edges) - 1)
+        if not _is_even(edges):
+            return _bin_by_halving(x, edges, 0, len(edges) - 1)
         return _even_bin(x, edges, lambda place: self.dialect.item.format(list=listed, place=place))
 
     def _in_group(self, key: Key, name: str) -> str:
@@ -184,9 +199,9 @@ class Statement:
         texts = [value for value in values if isinstance(value, str)]
         if texts:
             return f"{name} {self.one_of(texts)}"
-        return _among(name, [value for value in values if not isinstance(value, str)])
+        return _one_of_numbers(name, [value for value in values if not isinstance(value, str)])
 
-    def _position(self, grid: Grid) -> str:
+    def _position(self, grid: ColumnGrid) -> str:
         """Return a value's place on the grid; halves go up in every engine."""
         _check(grid, self.attribute(grid.column).kind)
         x, width = f"CAST({self.cell(grid.column)} AS {self.dialect.double})", grid.high - grid.low
@@ -223,7 +238,7 @@ def _select(values: list[str], table: str) -> str:
     return f"SELECT {', '.join(values or ['1 AS one'])} FROM {table}"
 
 
-def _among(x: str, numbers: list[int] | list[float]) -> str:
+def _one_of_numbers(x: str, numbers: list[int] | list[float]) -> str:
     """Return the test that a number is one of some, neighbouring integers as one range."""
     whole = all(isinstance(number, int) for number in numbers)
     if whole and numbers and max(numbers) - min(numbers) + 1 == len(set(numbers)):
@@ -233,16 +248,16 @@ def _among(x: str, numbers: list[int] | list[float]) -> str:
     )
 
 
-def _halved(x: str, edges: tuple[float, ...], first: int, last: int) -> str:
+def _bin_by_halving(x: str, edges: tuple[float, ...], first: int, last: int) -> str:
     """Return the number of the bin between two edges by halving."""
     if last - first == 1:
         return str(first)
     middle = (first + last) // 2
-    below, above = _halved(x, edges, first, middle), _halved(x, edges, middle, last)
+    below, above = _bin_by_halving(x, edges, first, middle), _bin_by_halving(x, edges, middle, last)
     return f"CASE WHEN {x} < {double(edges[middle])} THEN {below} ELSE {above} END"
 
 
-def _even(edges: tuple[float, ...]) -> bool:
+def _is_even(edges: tuple[float, ...]) -> bool:
     """Return whether the edges lie so evenly that a bin computed from the width is off by one at most."""
     width = (edges[-1] - edges[0]) / (len(edges) - 1)
     return all(abs(edge - edges[0] - place * width) < width / 4 for place, edge in enumerate(edges))
@@ -258,7 +273,7 @@ def _even_bin(x: str, edges: tuple[float, ...], edge: Callable[[str], str]) -> s
     return f"CASE WHEN {too_far} WHEN {too_near} ELSE {place} END"
 
 
-def _check(grid: Grid, kind: Kind | None) -> None:
+def _check(grid: ColumnGrid, kind: Kind | None) -> None:
     if kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
         raise InputError(f"column '{grid.column}' has no numbers; declare its type as integer, number or date")
     width = grid.high - grid.low
@@ -266,3 +281,102 @@ def _check(grid: Grid, kind: Kind | None) -> None:
         raise ParameterError(f"the grid of '{grid.column}' must have steps of at least 0 between bounds within ±1e250")
     if 0 < width < 1 / FARTHEST:
         raise ParameterError(f"the bounds of '{grid.column}' lie too near; give bounds at least 1e-250 apart")
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """The rows of persons as SQL: their keys, what else the rows hold, and what gives the SQL of the secret.
+
+    >>> from sfumato.dp.rows.dialect import DUCKDB
+    >>> bounding = Bounding(DUCKDB, [], [], lambda: "$p0")
+    >>> bounding.bound_rows("SELECT * FROM rides", rows=2, groups=1).partition(" AS ")[0]
+    'WITH grouped'
+    """
+
+    dialect: Dialect
+    keys: list[str]
+    positions: list[str]
+    secret: Callable[[], str]
+
+    def bound_rows(self, grouped: str, rows: int, groups: int) -> str:
+        """Return the rows that are left of `grouped` when every person is bounded."""
+        if not self.dialect.materialized:
+            return self._rank_all(grouped, rows, groups)
+        by = ", ".join(["person", *self.keys])
+        steps = {
+            "grouped": grouped,
+            "sizes": f"SELECT {by}, COUNT(*) AS size FROM grouped GROUP BY {by}",
+            "lost": self._lost_groups(by, groups),
+            "kept": f"SELECT * FROM grouped WHERE NOT {self._in('lost', 'grouped')}" if self.keys else "TABLE grouped",
+            "many": f"SELECT {by} FROM sizes WHERE size > {rows}",
+        }
+        if not self.keys:
+            del steps["lost"]
+        names = ", ".join([*self.keys, *self.positions, "person"])
+        order = self._hash(self.keys, self.positions)
+        nth = f"ROW_NUMBER() OVER (PARTITION BY {by}{f' ORDER BY {order}' if order else ''}) AS nth"
+        ranked = f"SELECT *, {nth} FROM kept WHERE {self._in('many', 'kept')}"
+        few = f"SELECT {names} FROM kept WHERE NOT {self._in('many', 'kept')}"
+        chosen = f"SELECT {names} FROM ({ranked}) AS ranked WHERE nth <= {rows}"
+        listed = ", ".join(f"{name} AS MATERIALIZED ({step})" for name, step in steps.items())
+        return f"WITH {listed} {few} UNION ALL {chosen}"
+
+    def _rank_all(self, grouped: str, rows: int, groups: int) -> str:
+        """Return the same rows where a step that is used twice would be computed twice: all are hashed and ranked."""
+        hashes = [f"{self._hash([], self.keys)} AS of_group"] if self.keys else []
+        order = self._hash(self.keys, self.positions)
+        hashes += [f"{order} AS of_row"] if order else []
+        left = f"SELECT {', '.join(['*', *hashes])} FROM ({grouped}) AS grouped"
+        if self.keys:
+            nth = f"DENSE_RANK() OVER (PARTITION BY person ORDER BY {', '.join(['of_group', *self.keys])})"
+            left = (
+                f"SELECT * FROM (SELECT *, {nth} AS nth_group FROM ({left}) AS hashed) AS r WHERE nth_group <= {groups}"
+            )
+        by = ", ".join(["person", *self.keys])
+        nth = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {'of_row' if order else 'person'})"
+        return f"SELECT * FROM (SELECT *, {nth} AS nth FROM ({left}) AS left_groups) AS ranked WHERE nth <= {rows}"
+
+    def _lost_groups(self, by: str, groups: int) -> str:
+        """Return the groups that persons with too many of them lose."""
+        wide = f"SELECT person FROM sizes GROUP BY person HAVING COUNT(*) > {groups}"
+        order = ", ".join([self._hash([], self.keys), *self.keys])
+        nth = f"ROW_NUMBER() OVER (PARTITION BY person ORDER BY {order}) AS nth"
+        ranked = f"SELECT {by}, {nth} FROM sizes WHERE person IN ({wide})"
+        return f"SELECT {by} FROM ({ranked}) AS ranked WHERE nth > {groups}"
+
+    def _in(self, some: str, of: str) -> str:
+        """Return the test that a person's group is among some."""
+        same = " AND ".join(f"{some}.{name} = {of}.{name}" for name in ["person", *self.keys])
+        return f"EXISTS (SELECT 1 FROM {some} WHERE {same})"
+
+    def _hash(self, within: list[str], values: list[str]) -> str:
+        """Return the hash by which values of a person compete: of the secret, their number, person and all values.
+
+        Each value stands with its length. Where there is nothing to tell rows apart, nothing is hashed.
+        """
+        if not values:
+            return ""
+        head = [self.secret(), f"':{len(within + values)}:'"]
+        parts = [*head, *map(self.dialect.encode, ["person", *within, *values])]
+        return self.dialect.digest.format(x=" || ".join(parts))
+
+
+def key_value(cell: Cell, kind: Kind | None, column: str) -> Cell:
+    """Return a declared cell as the engine holds it: an integer, a double, days or a text.
+
+    >>> key_value("1970-01-03", Kind.DATE, "day"), key_value(2.0, Kind.INTEGER, "hour"), key_value(2, None, "zip")
+    (2, 2, '2')
+    """
+    if kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
+        return str(cell)
+    try:
+        if kind is Kind.DATE:
+            return (dt.date.fromisoformat(cell) - EPOCH).days if isinstance(cell, str) else int(cell)
+        number = float(cell)
+        if kind is Kind.NUMBER:
+            return number
+        if number.is_integer():
+            return int(cell)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"key '{column}': the declared cell '{cell}' is no {kind}; declare cells of the column's type")
