@@ -14,7 +14,7 @@ from sfumato.report.charts.audit import class_picture, ratio_picture
 from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, SOFT, drawn, standalone
 from sfumato.report.page.markup import Markup
 from sfumato.schema import Schema
-from sfumato.table.cells import Cell
+from sfumato.table.cells import read
 from sfumato.tabular.private.mondrian import PrivateMondrian
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def survivors(row: int, box: dict[str, str]) -> Markup:
         name: sf.Attribute(name, sf.Role.QUASI, sf.Kind.INTEGER, bounds=bounds) for name, bounds in BOUNDS.items()
     }
     schema = Schema(columns, other="drop")
-    limits = {name: Cell.of(text).limits or (0, 0) for name, text in box.items()}
+    limits = {name: read(text).limits or (0, 0) for name, text in box.items()}
     people, source = sf.samples.census_10k(), SeededSource(2014)
     answers = []
     for frame in (people, people.filter(pl.int_range(pl.len()) != row - 1)):

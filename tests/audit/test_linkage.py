@@ -16,8 +16,7 @@ from sfumato.audit.linkage.matching import Join
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Role
-from sfumato.table.axis import MASKED
-from sfumato.table.cells import Cell
+from sfumato.table.cells import MASKED, read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ON = ["age", "sex", "zip"]
@@ -74,12 +73,12 @@ listed = st.lists(
 
 def slow_fits(text: str, value: str) -> bool:
     """Whether a published text may stand for a value, spelled out."""
-    cell, known = Cell.of(text), Cell.of(value)
+    cell, known = read(text), read(value)
     if cell.everything or cell.missing or known.missing:
         return True
     if cell.limits is not None and known.limits is not None:
         return cell.limits[0] <= known.limits[0] <= cell.limits[1]
-    for word in cell.words:
+    for word in (*cell.words, *cell.masks):
         masked = MASKED.fullmatch(word)
         if word == value or (masked and len(word) == len(value) and value.startswith(masked["prefix"])):
             return True

@@ -9,7 +9,7 @@ from sfumato.hierarchy import Hierarchy
 from sfumato.release import Finding
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
-from sfumato.table.axis import Axis
+from sfumato.table.axis import CellAxis
 
 COLUMNS = ["idade", "sexo", "código-postal", "doença"]
 YOUNG = ("[20-25]", "M-F", "[4700-4800]")
@@ -46,7 +46,7 @@ def findings(schema: Schema = SCHEMA) -> list[Finding]:
 def lies_in(finding: Finding, point: dict[str, str]) -> bool:
     """Return whether a person with these quasi-identifiers lies in the box that a finding names."""
     for name, value in point.items():
-        axis = Axis([finding.evidence["box"][name], value], SEX if name == "sexo" else None)
+        axis = CellAxis([finding.evidence["box"][name], value], SEX if name == "sexo" else None)
         if not axis[value] & axis[finding.evidence["box"][name]]:
             return False
     return True

@@ -15,7 +15,7 @@ from sfumato.release import Finding
 from sfumato.schema import Schema
 from sfumato.series.grid import LARGEST
 from sfumato.table import Table
-from sfumato.table.axis import Axis
+from sfumato.table.axis import CellAxis
 
 SIDE = 4
 VALUES = "abcd"
@@ -65,7 +65,7 @@ def exposed_by_intersection(series_of: list[Release]) -> set[tuple[tuple[int, in
 
 def within(text: str, value: int) -> bool:
     """Return whether a number lies in a finding's ranges."""
-    axes = [Axis([part, str(value)]) for part in text.split(" or ")]
+    axes = [CellAxis([part, str(value)]) for part in text.split(" or ")]
     return any(axis[part] & axis[str(value)] for axis, part in zip(axes, text.split(" or "), strict=True))
 
 

@@ -7,8 +7,8 @@ import pytest
 from sfumato.errors import SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute, Kind, Role
-from sfumato.table.axis import Axis
-from sfumato.table.cells import Cell
+from sfumato.table.axis import CellAxis
+from sfumato.table.cells import Cell, read
 
 
 @pytest.mark.parametrize(
@@ -24,18 +24,18 @@ from sfumato.table.cells import Cell
     ],
 )
 def test_ranges(text: str, limits: tuple[float, float] | None) -> None:
-    assert Cell.of(text).limits == limits
+    assert read(text).limits == limits
 
 
 def test_a_set_may_hold_a_missing_value_and_quoted_words() -> None:
-    cell = Cell.of('{"", "a, ""b""", F}')
+    cell = read('{"", "a, ""b""", F}')
     assert cell.missing
-    assert cell.words == {'a, "b"', "F"}
+    assert set(cell.words) == {'a, "b"', "F"}
 
 
 @pytest.mark.parametrize("text", [None, "", "?"])
 def test_missing_marks(text: str | None) -> None:
-    assert Cell.of(text) == Cell(missing=True)
+    assert read(text) == Cell(missing=True)
 
 
 @pytest.mark.parametrize(
@@ -57,30 +57,30 @@ def test_missing_marks(text: str | None) -> None:
     ],
 )
 def test_where_cells_meet(one: str, other: str, *, meet: bool) -> None:
-    axis = Axis([one, other])
+    axis = CellAxis([one, other])
     assert bool(axis[one] & axis[other]) is meet
 
 
 def test_labels_need_their_tree_and_ordered_words_their_order() -> None:
     tree = Hierarchy.from_rows([("flu", "lung", "*"), ("asthma", "lung", "*"), ("ulcer", "gut", "*")])
-    axis = Axis(["lung", "flu", "ulcer"], Attribute("ill", Role.QUASI, Kind.CATEGORY, hierarchy=tree))
+    axis = CellAxis(["lung", "flu", "ulcer"], Attribute("ill", Role.QUASI, Kind.CATEGORY, hierarchy=tree))
     assert axis["lung"] & axis["flu"]
     assert not axis["lung"] & axis["ulcer"]
     ordered = Attribute("school", Role.QUASI, Kind.ORDINAL, categories=("low", "mid", "high"))
-    axis = Axis(["[low..mid]", "mid", "high"], ordered)
+    axis = CellAxis(["[low..mid]", "mid", "high"], ordered)
     assert axis["[low..mid]"] & axis["mid"]
     assert not axis["[low..mid]"] & axis["high"]
     with pytest.raises(SchemaError, match="declare the column's categories"):
-        Axis(["[low..mid]"])
+        CellAxis(["[low..mid]"])
 
 
 def test_a_set_of_atoms_as_text() -> None:
-    axis = Axis(["[20-30]", "[21-22]", "25", "?"])
+    axis = CellAxis(["[20-30]", "[21-22]", "25", "?"])
     assert axis.text(axis["[20-30]"] & ~axis["[21-22]"] & ~axis["25"]) == "20 or [23-24] or [26-30]"
     assert axis.text(axis["25"] | axis["?"]) == "25 or missing"
-    dates = Axis(["[2025-01-01..2025-02-01]", "2025-01-10"])
+    dates = CellAxis(["[2025-01-01..2025-02-01]", "2025-01-10"])
     assert dates.text(dates["[2025-01-01..2025-02-01]"] & ~dates["2025-01-10"]) == (
         "[2025-01-01..2025-01-09] or [2025-01-11..2025-02-01]"
     )
-    decimals = Axis(["[1.5..2.5]", "[2.5..3.5]"])
+    decimals = CellAxis(["[1.5..2.5]", "[2.5..3.5]"])
     assert decimals.text(decimals["[1.5..2.5]"]) == "[1.5..2.5]"

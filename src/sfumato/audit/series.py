@@ -15,9 +15,10 @@ from sfumato.series.difference import differences
 from sfumato.series.exposure import Exposure, Search
 from sfumato.series.intersection import intersections
 from sfumato.series.linking import linkings
-from sfumato.series.published import Published, column_text
+from sfumato.series.published import Published
 from sfumato.series.space import Space
 from sfumato.table import Table
+from sfumato.table.cells import column_text
 
 
 def series(tables: Sequence[Table], schema: Schema, *, l: int = 2) -> list[Finding]:

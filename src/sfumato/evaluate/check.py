@@ -22,6 +22,7 @@ from sfumato.models.t_closeness import cuts
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.schema.kinds import Kind, Weights, detect, is_missing
 from sfumato.table import Table
+from sfumato.table.cells import limit_columns
 from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
 
@@ -136,10 +137,7 @@ def class_columns(table: Table, name: str) -> list[str]:
     >>> class_columns(Table(pl.DataFrame({"age_min": [1], "age_max": [2]})), "age")
     ['age_min', 'age_max']
     """
-    parts = [f"{name}_{part}" for part in ("min", "max", "missing")]
-    if name not in table.names and parts[0] in table.names and parts[1] in table.names:
-        return [part for part in parts if part in table.names]
-    return [table.column(name).name]
+    return limit_columns(table.names, name) or [table.column(name).name]
 
 
 def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

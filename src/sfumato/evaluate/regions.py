@@ -1,15 +1,13 @@
 """What the cells of a released column may be: each distinct label read once, as runs of values.
 
-The text forms are those `tabular.recode` writes; a generalised cell stands for every value under it
+The text forms are those of `table.cells`; a generalised cell stands for every value under it
 (Samarati & Sweeney 1998), so one region serves loss measures and counting queries alike.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,21 +16,18 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.errors import InputError
-from sfumato.hierarchy import SUPPRESSED
-from sfumato.hierarchy.calendar import days_of
 from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import Kind, is_missing, parse
-from sfumato.table import Table
-from sfumato.table.coding import Column, code
+from sfumato.table import Table, cells
+from sfumato.table.cells import Cell
+from sfumato.table.coding import EPOCH, Column, code
 from sfumato.table.distinct import distinct
 
 Index = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Runs = list[tuple[float, float]]
-Cell = tuple[Runs, bool]
-INTEGER = re.compile(r"[+-]?[0-9]+")
-SET_MEMBER = re.compile(r'(?:"((?:[^"]|"")*)"|([^",]+))(?:, *|\Z)')
+Region = tuple[Runs, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +136,10 @@ def read_regions(column: Column, released: Table) -> Regions:
 like [20-29], or *
     """
     name = column.name
-    if name not in released.names and f"{name}_min" in released.names:
-        flags = released.column(f"{name}_missing") if f"{name}_missing" in released.names else None
-        return _from_limits(column, released.column(f"{name}_min"), released.column(f"{name}_max"), flags)
+    low, high, missing = (f"{name}_{part}" for part in cells.LIMITS)
+    if name not in released.names and low in released.names:
+        flags = released.column(missing) if missing in released.names else None
+        return _from_limits(column, released.column(low), released.column(high), flags)
     series = released.column(name)
     if column.kind.numeric and column.attribute.hierarchy is None and series.dtype != pl.String:
         if column.kind is Kind.INTEGER and series.dtype.is_float():
@@ -188,111 +184,88 @@ def _from_labels(column: Column, texts: pl.Series) -> Regions:
     words = texts.drop_nulls().unique(maintain_order=True).to_list()
     index = texts.cast(pl.Enum(words)).to_physical().cast(pl.Int64).fill_null(len(words)).to_numpy()
     read = _word_reader(column) if is_worded(column) else _range_reader(column)
-    cells = []
+    regions = []
     for label in [*words, None] if texts.null_count() else words:
-        cell = read(label)
-        if cell is None:
+        region = read(label)
+        if region is None:
             row = (texts.index_of(label) or 0) + 1
             raise InputError(f"column '{texts.name}' row {row}: '{label}' cannot be read; wanted {_wanted(column)}")
-        cells.append(cell)
-    runs = np.array([run for found, _ in cells for run in found], dtype=np.float64).reshape(-1, 2)
-    starts = np.cumsum([0, *(len(found) for found, _ in cells)])
-    missing = np.array([joined for _, joined in cells], dtype=np.bool_)
+        regions.append(region)
+    runs = np.array([run for found, _ in regions for run in found], dtype=np.float64).reshape(-1, 2)
+    starts = np.cumsum([0, *(len(found) for found, _ in regions)])
+    missing = np.array([joined for _, joined in regions], dtype=np.bool_)
     return Regions(column, index, starts, runs[:, 0].copy(), runs[:, 1].copy(), missing)
 
 
-def _range_reader(column: Column) -> Callable[[str | None], Cell | None]:
+def _range_reader(column: Column) -> Callable[[str | None], Region | None]:
     """Return a reader of single values and ranges: the region of a label, or None where there is no sense in it."""
-    marks = {*column.attribute.missing, column.missing_mark, None}
-    value = _value_reader(column)
-    joint = "-" if column.kind is Kind.INTEGER else ".."
+    marks = {*column.attribute.missing, column.missing_mark}
+    places = {str(level): float(place) for place, level in enumerate(column.levels)}
+    known = places if column.kind is Kind.ORDINAL else None
 
-    def single(label: str) -> float | None:
-        found = value(label)
-        if found is None and column.kind is Kind.INTEGER:
-            number = _number(label)  # the mean of integers, shown at the nearest one
-            return None if number is None else float(round(number))
-        return found
+    def value(text: str, *, single: bool) -> float | None:
+        if known is not None:
+            return known.get(text)
+        if column.kind is Kind.DATE:
+            day = cells.day_of(text)
+            return None if day is None else _days(day)
+        number = None if cells.day_of(text) else cells.number(text)
+        if number is None or (column.kind is Kind.INTEGER and isinstance(number, float) and not single):
+            return None
+        return float(round(number) if column.kind is Kind.INTEGER else number)  # integers may be shown by their mean
 
-    def stretch(label: str) -> tuple[float, float] | None:
-        if label[:1] == "[" and label[-1:] == "]":
-            ends = ((value(left), value(right)) for left, right in _splits(label[1:-1], joint))
-            return next(((a, b) for a, b in ends if a is not None and b is not None and a <= b), None)
-        period = days_of(label) if column.kind is Kind.DATE else None
-        return None if period is None else (_days(period[0]), _days(period[1]))
-
-    def read(label: str | None) -> Cell | None:
-        if label is None or label in marks:
-            return [], True
-        if label == SUPPRESSED:
+    def read_region(label: str | None) -> Region | None:
+        cell = cells.read(label, marks, known)
+        if cell.everything:
             return [domain(column)], column.has_missing
-        for text, joined in ((label, False), (label.removesuffix("?"), True)):
-            point = single(text)
-            run = stretch(text) if point is None else (point, point)
-            if run is not None:
-                return [run], joined
-        return None
+        if not cell.named:
+            return [], cell.missing
+        cell = cell.on_calendar() if column.kind is Kind.DATE else cell
+        ends = cell.ends or (cell.words[0], cell.words[0]) if cell.ends or len(cell.words) == 1 else ("", "")
+        low, high = (value(end, single=ends[0] == ends[1]) for end in ends)
+        return None if low is None or high is None or low > high else ([(low, high)], cell.missing)
 
-    return read
+    def read_loosely(label: str | None) -> Region | None:
+        """Read words that are not quoted as they should be, and a word with a missing one as `low?`."""
+        region = read_region(label)
+        if region is not None or known is None or label is None:
+            return region
+        place = known.get(label, known.get(label.removesuffix("?")))
+        return None if place is None else ([(place, place)], label not in known)
 
-
-def _value_reader(column: Column) -> Callable[[str], float | None]:
-    if column.kind is Kind.ORDINAL:
-        places = {str(level): float(place) for place, level in enumerate(column.levels)}
-        return places.get
-    return {Kind.INTEGER: _integer, Kind.DATE: _date}.get(column.kind, _number)
-
-
-def _integer(text: str) -> float | None:
-    return float(text) if INTEGER.fullmatch(text) else None
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _date(text: str) -> float | None:
-    try:
-        return _days(dt.date.fromisoformat(text))
-    except ValueError:
-        return None
+    return read_loosely
 
 
 def _days(date: dt.date) -> float:
-    return float((date - dt.date(1970, 1, 1)).days)
+    return float((date - EPOCH).days)
 
 
-def _splits(text: str, joint: str) -> Iterator[tuple[str, str]]:
-    """Yield every way to cut a text at `joint`: a minus may also be a sign, dots part of a name."""
-    place = text.find(joint)
-    while place >= 0:
-        yield text[:place], text[place + len(joint) :]
-        place = text.find(joint, place + 1)
+def _word_reader(column: Column) -> Callable[[str | None], Region | None]:
+    """Return a reader of categories, sets of them, masked codes and hierarchy nodes.
 
-
-def _word_reader(column: Column) -> Callable[[str | None], Cell | None]:
-    """Return a reader of categories, sets of them, and hierarchy nodes.
-
-    A label that can be read in two ways (a value that looks like a set, a node named as a leaf) is all of
-    them together, so that the true value is never outside.
+    A label of the hierarchy is its leaves, and a node named like a leaf is both. A sensitive column is released as it was, without quotes, so a value in it that
+    looks like a set is both too: the true value is never outside.
     """
     marks = {*column.attribute.missing, column.missing_mark}
     places = _places(column)
+    as_it_was = column.attribute.role is Role.SENSITIVE
+    nodes = places if column.attribute.hierarchy is not None else {}
 
-    def read(label: str | None) -> Cell | None:
-        if label == SUPPRESSED:
+    def read_region(label: str | None) -> Region | None:
+        cell = cells.read(label, marks)
+        if cell.everything:
             return [domain(column)], column.has_missing
-        readings = [[label or ""], _members(label or "")]
-        words = {word for words in readings if all(word in places or word in marks for word in words) for word in words}
-        missing = label is None or not marks.isdisjoint(words)
-        found = {place for word in words for place in places.get(word, ())}
-        return (_runs(found), missing) if found or missing else None
+        if label in nodes:
+            return _runs(nodes[label]), cell.missing
+        if cell.ends or not all(word in places for word in cell.words):
+            cell = Cell()
+        masked = [word for mask in cell.masks for word in places if cells.is_under_mask(mask, word)]
+        found = {place for word in (*cell.words, *masked) for place in places[word]}
+        if label is not None and (as_it_was or not (found or cell.missing)):
+            found |= places.get(label, set())
+        return (_runs(found), cell.missing) if found or cell.missing else None
 
-    return read
+    return read_region
 
 
 def _places(column: Column) -> dict[str, set[int]]:
@@ -304,20 +277,6 @@ def _places(column: Column) -> dict[str, set[int]]:
     for label, _, first, end in hierarchy.nodes():
         places.setdefault(label, set()).update(range(first, end))
     return places
-
-
-def _members(label: str) -> list[str]:
-    """Return the words of a set such as `{F, "a, b"}`; none where the label is not one."""
-    if label[:1] != "{" or label[-1:] != "}":
-        return []
-    body, words, place = label[1:-1], [], 0
-    while place < len(body):
-        match = SET_MEMBER.match(body, place)
-        if match is None:
-            return []
-        words.append(match[2] if match[1] is None else match[1].replace('""', '"'))
-        place = match.end()
-    return words
 
 
 def _runs(places: Iterable[int]) -> Runs:

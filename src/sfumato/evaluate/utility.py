@@ -20,6 +20,7 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.evaluate.regions import Regions, coded, domain, exact_regions, is_worded, read_regions
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table import Table
+from sfumato.table.cells import joint
 from sfumato.table.coding import EPOCH, Column
 from sfumato.table.distinct import distinct
 
@@ -229,11 +230,11 @@ def _edges(column: Column, regions: Regions, bins: int) -> Floats:
 
 def _bin_labels(column: Column, edges: Floats) -> tuple[str, ...]:
     if column.kind is Kind.NUMBER:
-        return tuple(f"{low:.6g}..{high:.6g}" for low, high in pairwise(edges))
+        return tuple(f"{low:.6g}{joint(whole=False)}{high:.6g}" for low, high in pairwise(edges))
     firsts, lasts = (edges[:-1] + 0.5).astype(np.int64), (edges[1:] - 0.5).astype(np.int64)
-    joint = "-" if column.kind is Kind.INTEGER else ".."
+    between = joint(whole=column.kind is Kind.INTEGER)
     ends = [(_point(column, first), _point(column, last)) for first, last in zip(firsts, lasts, strict=True)]
-    return tuple(first if first == last else f"{first}{joint}{last}" for first, last in ends)
+    return tuple(first if first == last else f"{first}{between}{last}" for first, last in ends)
 
 
 def _point(column: Column, place: np.int64) -> str:

@@ -1,3 +1,2 @@
 from .file import read_hierarchy as read_hierarchy
-from .tree import SUPPRESSED as SUPPRESSED
 from .tree import Hierarchy as Hierarchy

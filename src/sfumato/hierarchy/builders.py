@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from sfumato.errors import ParameterError
-from sfumato.hierarchy.tree import SUPPRESSED, Hierarchy
-
-Number = int | float
-STEPS: dict[str, Callable[[dt.date], str]] = {
-    "month": lambda day: f"{day:%Y-%m}",
-    "quarter": lambda day: f"{day.year:04d}-Q{(day.month + 2) // 3}",
-    "year": lambda day: f"{day.year:04d}",
-    "decade": lambda day: f"{day.year // 10 * 10:04d}s",
-}
+from sfumato.hierarchy.tree import Hierarchy
+from sfumato.table.cells import INTEGER, PERIODS, SUPPRESSED, Number, masked_text, range_text
 
 
 def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: Number = 0) -> Hierarchy:
@@ -47,7 +40,7 @@ def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: 
     if all(isinstance(number, int) for number in (*numbers, *widths, origin)):
         return _stacked(list(scale), [[aligned(number, width, origin) for number in numbers] for width in widths])
     places = [[(number - origin) // width for number in numbers] for width in widths]
-    return _stacked(list(scale), [_tight(list(scale), column) for column in places])
+    return _stacked(list(scale), [_tight_ranges(list(scale), column) for column in places])
 
 
 def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Number]]) -> Hierarchy:
@@ -73,8 +66,7 @@ def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Nu
         if numbers[0] < min(starts):
             raise ParameterError(f"the value {numbers[0]} lies before the first edge {min(starts)}; add an edge")
     columns = [[max(edge for edge in starts if edge <= number) for number in numbers] for starts in edges]
-    whole = all(isinstance(number, int) for number in numbers)
-    return _stacked(list(scale), [_tight(list(scale), column, "-" if whole else "..") for column in columns])
+    return _stacked(list(scale), [_tight_ranges(list(scale), column) for column in columns])
 
 
 def prefixes(values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
@@ -91,21 +83,21 @@ def prefixes(values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
     if list(lengths) != sorted(set(lengths), reverse=True) or not all(0 < length < width for length in lengths):
         raise ParameterError(f"prefix lengths must fall from below {width} to 1; found {list(lengths)}")
     texts = sorted(set(values))
-    return _stacked(texts, [[text[:length] + "*" * (width - length) for text in texts] for length in lengths])
+    return _stacked(texts, [[masked_text(text, length) for text in texts] for length in lengths])
 
 
-def dates(days: Sequence[dt.date], steps: Sequence[str] = tuple(STEPS)) -> Hierarchy:
+def dates(days: Sequence[dt.date], steps: Sequence[str] = tuple(PERIODS)) -> Hierarchy:
     """Return days under months, quarters, years and decades, or those of them named in `steps`.
 
     >>> dates([dt.date(2024, 12, 31), dt.date(2025, 1, 1)]).paths[1]
     ('2025-01-01', '2025-01', '2025-Q1', '2025', '2020s', '*')
     """
     _refuse_empty("days", days)
-    known = list(STEPS)
+    known = list(PERIODS)
     if not set(steps) <= set(known) or list(steps) != [step for step in known if step in steps]:
         raise ParameterError(f"calendar steps must be some of {', '.join(known)}, in this order; found {list(steps)}")
     in_order = sorted(set(days))
-    return _stacked([day.isoformat() for day in in_order], [[STEPS[step](day) for day in in_order] for step in steps])
+    return _stacked([day.isoformat() for day in in_order], [[PERIODS[step](day) for day in in_order] for step in steps])
 
 
 def ordered(values: Sequence[str], sizes: Sequence[int] | None = None) -> Hierarchy:
@@ -123,7 +115,7 @@ def ordered(values: Sequence[str], sizes: Sequence[int] | None = None) -> Hierar
     levels = []
     for size in sizes:
         runs = [values[start : start + size] for start in range(0, len(values), size)]
-        levels.append([run[0] if len(run) == 1 else f"[{run[0]}..{run[-1]}]" for run in runs for _ in run])
+        levels.append([range_text(run[0], run[-1], whole=False) for run in runs for _ in run])
     return _stacked(list(values), levels)
 
 
@@ -163,7 +155,7 @@ def aligned(value: Number, width: Number, origin: Number = 0) -> str:
     ('[15-19]', '17')
     """
     start = origin + (value - origin) // width * width
-    return str(value) if width == 1 else f"[{start}-{start + width - 1}]"
+    return range_text(str(start), str(start + width - 1), whole=True)
 
 
 def _stacked(values: Sequence[object], levels: Sequence[Sequence[str]]) -> Hierarchy:
@@ -186,14 +178,13 @@ def _number(value: Number | str) -> Number:
     return value if isinstance(value, int) else number
 
 
-def _tight(texts: Sequence[str], places: Sequence[Number], joint: str = "..") -> list[str]:
+def _tight_ranges(texts: Sequence[str], places: Sequence[Number]) -> list[str]:
     """Return each value's interval, written from the first to the last value in the same place."""
+    whole = all(INTEGER.fullmatch(text) for text in texts)
     members: dict[Number, list[str]] = {}
     for text, place in zip(texts, places, strict=True):
         members.setdefault(place, []).append(text)
-    labels = {
-        place: found[0] if len(found) == 1 else f"[{found[0]}{joint}{found[-1]}]" for place, found in members.items()
-    }
+    labels = {place: range_text(found[0], found[-1], whole=whole) for place, found in members.items()}
     return [labels[place] for place in places]
 
 

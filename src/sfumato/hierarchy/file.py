@@ -15,6 +15,7 @@ from typing import Any
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.tree import Hierarchy
+from sfumato.table.cells import PERIODS
 
 KEYS = {
     "intervals": ("low", "high", "values", "widths", "edges", "origin"),
@@ -108,7 +109,7 @@ def _intervals(content: Mapping[str, Any]) -> Hierarchy:
 def _dates(content: Mapping[str, Any]) -> Hierarchy:
     first, last = (_day(content[key]).toordinal() for key in ("first", "last"))
     days = [dt.date.fromordinal(number) for number in range(first, last + 1)]
-    return build.dates(days, content.get("steps", list(build.STEPS)))
+    return build.dates(days, content.get("steps", list(PERIODS)))
 
 
 def _day(value: object) -> dt.date:

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import SchemaError
+from sfumato.table.cells import SUPPRESSED, literal
 
-SUPPRESSED = "*"
 Tree: TypeAlias = "dict[str, Tree]"
 
 
@@ -107,9 +107,9 @@ class Hierarchy:
         return counts
 
     def label(self, first: int, last: int) -> str:
-        """Return the label of the lowest node that covers leaves `first` to `last`."""
+        """Return the label of the lowest node that covers leaves `first` to `last`, as a published cell."""
         if first == last:
-            return self.paths[first][0]
+            return literal(self.paths[first][0])
         depth = int(self.shared[first + 1 : last + 1].min())
         return self.paths[first][-depth] if depth else SUPPRESSED
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from sfumato.errors import InputError
-from sfumato.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.builders import growing_widths
 from sfumato.hierarchy.file import hierarchy_from_mapping
 from sfumato.schema.kinds import Kind, detect, is_missing, parse
 from sfumato.schema.schema import toml_key, toml_value
+from sfumato.table.cells import SUPPRESSED
 
 POSTAL_WORDS = re.compile(r"zip|postal|postcode|plz|cep|código", re.IGNORECASE)
 EPOCH = dt.date(1970, 1, 1).toordinal()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.errors import InputError, suggestion
+from sfumato.table.cells import column_text
 from sfumato.table.distinct import distinct
 
 Integers = npt.NDArray[np.int64]
@@ -49,24 +49,6 @@ class Published:
             counts=np.bincount(pairs, minlength=numbering.count * len(values)).reshape(numbering.count, -1),
             rows=numbering.ids,
         )
-
-
-def column_text(frame: pl.DataFrame, name: str) -> pl.Series:
-    """Return a published column as text; limits published as two columns become ranges.
-
-    >>> column_text(pl.DataFrame({"age_min": [20, 31], "age_max": [25, 31]}), "age").to_list()
-    ['[20..25]', '[31..31]']
-    """
-    if name in frame.columns:
-        return frame.get_column(name).cast(pl.String).fill_null("")
-    if f"{name}_min" not in frame.columns or f"{name}_max" not in frame.columns:
-        raise InputError(f"a published table has no column '{name}'{suggestion(name, frame.columns)}")
-    low, high = pl.col(f"{name}_min"), pl.col(f"{name}_max")
-    missing = pl.lit("")
-    if f"{name}_missing" in frame.columns:
-        missing = pl.when(pl.col(f"{name}_missing").cast(pl.String) == "true").then(pl.lit("?")).otherwise(missing)
-    text = pl.format("[{}..{}]{}", low, high, missing)
-    return frame.select(text.fill_null("").alias(name)).get_column(name)
 
 
 def _coded(series: pl.Series) -> tuple[tuple[str, ...], Integers]:

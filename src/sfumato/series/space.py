@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sfumato.schema import Attribute
 from sfumato.series.exposure import Box, Search
 from sfumato.series.published import Published
-from sfumato.table.axis import Axis
+from sfumato.table.axis import CellAxis
 
 Truths = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class Space:
         self.quasi = tuple(quasi)
         self.releases = releases
         self.axes = [
-            Axis((text for release in releases for text in release.texts[place]), known.get(name))
+            CellAxis((text for release in releases for text in release.texts[place]), known.get(name))
             for place, name in enumerate(self.quasi)
         ]
         self.values = sorted({value for release in releases for value in release.values})
@@ -166,7 +166,7 @@ def uncovered(
     return None
 
 
-def _meets(axis: Axis, one: Sequence[str], other: Sequence[str]) -> Truths:
+def _meets(axis: CellAxis, one: Sequence[str], other: Sequence[str]) -> Truths:
     """Return which texts of one list share an atom with which of another."""
     first, second = atoms(axis, one), atoms(axis, other)
     if not axis.numeric:
@@ -178,10 +178,10 @@ def _meets(axis: Axis, one: Sequence[str], other: Sequence[str]) -> Truths:
     return ranges | special
 
 
-def atoms(axis: Axis, texts: Sequence[str | None]) -> Truths:
+def atoms(axis: CellAxis, texts: Sequence[str | None]) -> Truths:
     """Return which atoms of an axis each text covers.
 
-    >>> atoms(Axis(["[1-2]", "2"]), ["2"]).tolist()
+    >>> atoms(CellAxis(["[1-2]", "2"]), ["2"]).tolist()
     [[False, False, True, False, False]]
     """
     width = (axis.size + 7) // 8

@@ -7,27 +7,32 @@ enough; labels are read through the column's hierarchy (level-per-column form, P
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 
 from sfumato.errors import SchemaError, suggestion
-from sfumato.hierarchy import SUPPRESSED
-from sfumato.hierarchy.calendar import days_of
 from sfumato.schema import Attribute, Kind
-from sfumato.table.cells import MISSING_MARKS, RANGE, Cell, Number
+from sfumato.table.cells import (
+    MISSING_MARKS,
+    SUPPRESSED,
+    Cell,
+    Number,
+    day_of,
+    days_of,
+    is_under_mask,
+    number,
+    range_text,
+    read,
+    set_text,
+)
 
-MASKED = re.compile(r"(?P<prefix>[^*]+)\*+")
-DAY = re.compile(r"\[?\d{4}-\d\d-\d\d")
 
-
-class Axis:
+class CellAxis:
     """All published cells of one column on a common line; each covers a set of atoms, held as bits.
 
     The two highest atoms stand for a missing value and for values that no cell names.
 
-    >>> axis = Axis(["[20-25]", "[25-30]", "[26-30]", "*"])
+    >>> axis = CellAxis(["[20-25]", "[25-30]", "[26-30]", "*"])
     >>> bool(axis["[20-25]"] & axis["[25-30]"]), bool(axis["[20-25]"] & axis["[26-30]"])
     (True, False)
     >>> axis.text(axis["[20-25]"] & ~axis["[25-30]"]), axis.text(axis["*"])
@@ -37,10 +42,11 @@ class Axis:
     def __init__(self, texts: Iterable[str | None], attribute: Attribute | None = None) -> None:
         marks = MISSING_MARKS if attribute is None else (*MISSING_MARKS, *attribute.missing)
         self.attribute = attribute
-        self.cells = {text: Cell.of(text, marks) for text in dict.fromkeys(texts)}
+        order = None if attribute is None else attribute.categories
+        self.cells = {text: read(text, marks, order) for text in dict.fromkeys(texts)}
         if self._dated and (attribute is None or attribute.hierarchy is None):
-            self.cells = {text: _on_the_calendar(cell) for text, cell in self.cells.items()}
-        told = all(cell.limits is not None for cell in self.cells.values() if cell.words)
+            self.cells = {text: cell.on_calendar() for text, cell in self.cells.items()}
+        told = all(cell.limits is not None for cell in self.cells.values() if cell.named)
         self.numeric = told and not self._named_by_numbers()
         self._masks = self._numeric_masks() if self.numeric else self._word_masks()
 
@@ -55,8 +61,8 @@ class Axis:
             return False
         for label, level, start, end in tree.nodes():
             shown = self.cells[label].limits if level and label in self.cells else None
-            below = [Cell.of(leaf).limits for leaf in tree.leaves[start:end]] if shown is not None else []
-            if shown and any(leaf is None or leaf[0] < shown[0] or leaf[1] > shown[1] for leaf in below):
+            below = [number(leaf) for leaf in tree.leaves[start:end]] if shown is not None else []
+            if shown and any(leaf is None or leaf < shown[0] or leaf > shown[1] for leaf in below):
                 return True
         return False
 
@@ -110,32 +116,43 @@ class Axis:
         whole = (1 << self.size) - 1 if cell.everything else mask | (cell.missing << self._named)
         return whole & ~self._empty
 
+    @cached_property
+    def _masked(self) -> set[str]:
+        return {mask for cell in self.cells.values() for mask in cell.masks}
+
+    @cached_property
+    def _nodes(self) -> dict[str, set[str]]:
+        """Every label of the hierarchy with the leaves under it."""
+        tree = None if self.attribute is None else self.attribute.hierarchy
+        nodes: dict[str, set[str]] = {}
+        for label, _, start, end in () if tree is None else tree.nodes():
+            nodes.setdefault(label, set()).update(tree.leaves[start:end] if tree is not None else ())
+        return nodes
+
     def _words(self, text: str | None, cell: Cell) -> set[str]:
         """Return the words a cell may stand for: leaves under a label, ordered words in a range, itself."""
-        labelled = self.attribute is not None and self.attribute.hierarchy is not None
-        if text is not None and cell.limits is None and RANGE.fullmatch(text) and not labelled:
-            return self._ordered(text)
-        return set().union(*(self._under(word) for word in cell.words))
+        if cell.everything:
+            return set()
+        if text is not None and text in self._nodes:
+            return self._nodes[text]
+        if cell.ends is not None and text is not None:
+            return self._under(text) if self._nodes else self._ordered(text, *cell.ends)
+        return set().union(*(self._under(word) for word in (*cell.words, *cell.masks)))
 
     def _under(self, word: str) -> set[str]:
         """Return the leaves under a label, the named words under a masked prefix, or the word alone."""
-        tree = None if self.attribute is None else self.attribute.hierarchy
-        nodes = [] if tree is None else list(tree.nodes())
-        leaves = {leaf for label, _, start, end in nodes if tree and label == word for leaf in tree.leaves[start:end]}
-        if leaves:
-            return leaves
-        masked = MASKED.fullmatch(word)
-        if masked is not None:
-            named: set[str] = set().union(*(cell.words for cell in self.cells.values()))
-            return {other for other in named if len(other) == len(word) and other.startswith(masked["prefix"])}
-        if self.attribute is not None and nodes:
-            near = suggestion(word, [label for label, *_ in nodes])
+        if word in self._nodes:
+            return self._nodes[word]
+        if word in self._masked:
+            named = {name for cell in self.cells.values() for name in (*cell.words, *cell.masks)}
+            return {other for other in named if is_under_mask(word, other)}
+        if self.attribute is not None and self._nodes:
+            near = suggestion(word, self._nodes)
             raise SchemaError(f"column '{self.attribute.name}': '{word}' is not in the hierarchy{near}")
         return {word}
 
-    def _ordered(self, text: str) -> set[str]:
+    def _ordered(self, text: str, low: str, high: str) -> set[str]:
         words = () if self.attribute is None or self.attribute.categories is None else self.attribute.categories
-        low, _, high = text.rstrip("?")[1:-1].partition("..")
         if low not in words or high not in words:
             raise SchemaError(f"the range '{text}' has no known order; declare the column's categories in their order")
         return set(words[words.index(low) : words.index(high) + 1])
@@ -149,7 +166,7 @@ class Axis:
             parts = [self._range(first, last) for first, last in self._runs(inside)]
         else:
             names = [name for place, name in enumerate(self._names) if inside >> place & 1]
-            parts = ["{" + ", ".join(names) + "}"] if len(names) > 1 else names
+            parts = [set_text(names)] if names else []
         return " or ".join([*parts, *(["missing"] if mask >> self._named & 1 else [])])
 
     def _runs(self, mask: int) -> list[tuple[int, int]]:
@@ -164,26 +181,18 @@ class Axis:
 
     def _range(self, first: int, last: int) -> str:
         low, high = self._limits[first // 2], self._limits[(last + 1) // 2]
-        if isinstance(low, int) and isinstance(high, int):
+        whole = isinstance(low, int) and isinstance(high, int)
+        if whole:
             low, high = low + first % 2, high - last % 2
-            joint = "-"
-        else:
-            joint = ".."
         if self._dated:
-            first_day, last_day = (dt.date.fromordinal(int(limit)).isoformat() for limit in (low, high))
-            return first_day if low == high else f"[{first_day}..{last_day}]"
-        return str(low) if low == high else f"[{low}{joint}{high}]"
+            low_day, high_day = (dt.date.fromordinal(int(limit)).isoformat() for limit in (low, high))
+            return range_text(low_day, high_day, whole=False)
+        return range_text(str(low), str(high), whole=whole)
 
     @cached_property
     def _dated(self) -> bool:
         """Whether the column holds days, declared or to be seen; 2025 is then a year."""
         if self.attribute is not None and self.attribute.kind is Kind.DATE:
             return True
-        words = [word for cell in self.cells.values() for word in cell.words]
-        return any(DAY.match(word) or (days_of(word) and not word.isdigit()) for word in words)
-
-
-def _on_the_calendar(cell: Cell) -> Cell:
-    """Return a cell that is a month, quarter, year or decade as its days; any other as it is."""
-    days = days_of(next(iter(cell.words))) if len(cell.words) == 1 else None
-    return cell if days is None else replace(cell, limits=(days[0].toordinal(), days[1].toordinal()))
+        words = [word for cell in self.cells.values() for word in (*cell.words, *(cell.ends or ()))]
+        return any(day_of(word) or (days_of(word) and not word.isdigit()) for word in words)

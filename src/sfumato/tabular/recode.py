@@ -1,24 +1,21 @@
 """Classes written out: ranges, sets, hierarchy nodes or a single value, tight around their rows.
 
-Text forms follow the contract: `[a-b]` for integers, `[a..b]` for other ranges, `{F, M}` for sets,
-`*` for suppressed, a trailing `?` where a missing value joined a range.
+Generalisation as Samarati & Sweeney (1998) describe it; the texts are those of `table.cells`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.hierarchy import SUPPRESSED
 from sfumato.schema import Kind
+from sfumato.table.cells import LIMITS, SUPPRESSED, literal, range_text, set_text
 from sfumato.table.coding import Codes, Column
 
 Index = npt.NDArray[np.int64]
-SYNTAX = frozenset(',{}[]"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +75,24 @@ def recode(column: Column, codes: Codes, classes: Index, count: int, ranges: str
 
 def _text(column: Column, low: int, high: int, *, missing: bool) -> str | None:
     if low > high:
-        return column.missing_mark or None
+        return mark_text(column)
     shift = int(column.has_missing)
     if column.attribute.hierarchy is not None:
         return SUPPRESSED if missing else column.attribute.hierarchy.label(low - shift, high - shift)
-    if low == high and not missing:
-        return column.text(low)
-    if column.kind is Kind.TEXT:
+    if column.kind is Kind.TEXT and (low < high or missing):
         return SUPPRESSED
-    joint = "-" if column.kind is Kind.INTEGER else ".."
-    return f"[{column.text(low)}{joint}{column.text(high)}]{'?' if missing else ''}"
+    return range_text(column.text(low), column.text(high), whole=column.kind is Kind.INTEGER, missing=missing)
+
+
+def mark_text(column: Column) -> str | None:
+    """Return what is released for a missing value alone: its mark, or nothing where the mark is an empty cell.
+
+    >>> from sfumato.schema import Attribute, Role
+    >>> from sfumato.table.coding import code
+    >>> mark_text(code(pl.Series("sex", ["F"]), Attribute("sex", Role.QUASI, Kind.CATEGORY, missing=("?",))))
+    '?'
+    """
+    return literal(column.missing_mark) or None
 
 
 def limits(column: Column, extent: Extent) -> list[Coarse]:
@@ -102,14 +107,14 @@ def limits(column: Column, extent: Extent) -> list[Coarse]:
     """
     empty = extent.low > extent.high
     columns = []
-    for end, codes in (("min", extent.low), ("max", extent.high)):
+    for end, codes in zip(LIMITS[:2], (extent.low, extent.high), strict=True):
         distinct, index = np.unique(np.where(empty, 0, codes), return_inverse=True)
         shown = [column.value(int(code)) for code in distinct]
         if empty.any():
             shown, index = [*shown, None], np.where(empty, len(shown), index)
         columns.append(written(f"{column.name}_{end}", shown, index))
     if column.has_missing:
-        columns.append(Coarse(f"{column.name}_missing", pl.Series([False, True]), extent.missing.astype(np.int64)))
+        columns.append(Coarse(f"{column.name}_{LIMITS[2]}", pl.Series([False, True]), extent.missing.astype(np.int64)))
     return columns
 
 
@@ -130,27 +135,9 @@ def _sets(column: Column, codes: Codes, classes: Index, count: int) -> Coarse:
 
 
 def _set_text(column: Column, members: Index) -> str | None:
-    words = [column.text(int(code)) for code in members]
-    if len(words) == 1:
-        missing = column.has_missing and members[0] == 0
-        return (words[0] or None) if missing else words[0]
-    return set_of(words)
-
-
-def set_of(words: Sequence[str]) -> str:
-    """Return a set of words as text, a single word plainly.
-
-    >>> set_of(["F", "a, b"]), set_of(["F"])
-    ('{F, "a, b"}', 'F')
-    """
-    return words[0] if len(words) == 1 else "{" + ", ".join(_quoted(word) for word in words) + "}"
-
-
-def _quoted(word: str) -> str:
-    """Return a set's member, in double quotes where it would be read wrongly."""
-    if word and word == word.strip() and not SYNTAX.intersection(word):
-        return word
-    return '"' + word.replace('"', '""') + '"'
+    if column.has_missing and members.tolist() == [0]:
+        return mark_text(column)
+    return set_text([column.text(int(code)) for code in members])
 
 
 def written(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:

@@ -6,6 +6,7 @@ McSherry, Nissim & Smith 2006): the worst box is the evidence.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ import numpy as np
 from sfumato.audit.composition.answers import Claim, Numbers, Shown
 from sfumato.audit.composition.neighbours import Change
 from sfumato.evaluate.workload import Floats, Queries
-from sfumato.table.coding import Column
+from sfumato.schema import Kind
+from sfumato.table.cells import range_text, set_text
+from sfumato.table.coding import EPOCH, Column
 
 LARGEST_POWER = 700.0
 
@@ -88,9 +91,18 @@ def _box(columns: Sequence[Column], queries: Queries, place: int) -> dict[str, s
 
 
 def _side(column: Column, low: float, high: float) -> str:
+    """Return one side of a box as it would be published."""
     if low > high:
         return "missing"
-    if column.kind.numeric and column.attribute.hierarchy is None:
-        return f"{low:g}" if low == high else f"[{low:g}-{high:g}]"
-    words = [str(column.levels[int(end)]) for end in (low, high)]
-    return words[0] if low == high else f"[{words[0]}..{words[1]}]"
+    tree = column.attribute.hierarchy
+    if tree is not None:
+        return tree.label(int(low), int(high))
+    if column.kind is Kind.NUMBER:
+        return range_text(str(float(low)), str(float(high)), whole=False)
+    if column.kind is Kind.INTEGER:
+        return range_text(str(int(low)), str(int(high)), whole=True)
+    if column.kind is Kind.DATE:
+        first, last = ((EPOCH + dt.timedelta(days=int(end))).isoformat() for end in (low, high))
+        return range_text(first, last, whole=False)
+    words = [str(level) for level in column.levels[int(low) : int(high) + 1]]
+    return range_text(words[0], words[-1], whole=False) if column.kind is Kind.ORDINAL else set_text(words)

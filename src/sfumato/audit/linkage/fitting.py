@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,8 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.errors import SchemaError, suggestion
-from sfumato.hierarchy.calendar import days_of
 from sfumato.schema import Attribute, Kind
-from sfumato.table.axis import DAY, MASKED
-from sfumato.table.cells import MISSING_MARKS, RANGE, Cell
+from sfumato.table.cells import MISSING_MARKS, Cell, day_of, is_under_mask, number, read
 
 Integers = npt.NDArray[np.int64]
 Runs = list[tuple[int, int]]
@@ -80,22 +78,18 @@ def fit(texts: Sequence[str], values: pl.Series, attribute: Attribute | None = N
 
 def _cells(texts: Sequence[str], words: Sequence[str], marks: Sequence[str], attribute: Attribute | None) -> list[Cell]:
     """Return the texts read; where the column holds days, a month or a year is all of its days."""
-    cells = [Cell.of(text, marks) for text in texts]
+    cells = [read(text, marks, None if attribute is None else attribute.categories) for text in texts]
     if attribute is not None and attribute.hierarchy is not None:
         return cells
-    dated = (attribute is not None and attribute.kind is Kind.DATE) or any(map(DAY.match, (*texts, *words)))
-    return [_days(cell) for cell in cells] if dated else cells
-
-
-def _days(cell: Cell) -> Cell:
-    days = days_of(next(iter(cell.words))) if len(cell.words) == 1 else None
-    return cell if days is None else replace(cell, limits=(days[0].toordinal(), days[1].toordinal()))
+    shown = (word for cell in cells for word in (*cell.words, *(cell.ends or ())))
+    dated = (attribute is not None and attribute.kind is Kind.DATE) or any(map(day_of, (*shown, *words)))
+    return [cell.on_calendar() for cell in cells] if dated else cells
 
 
 def _numeric(cells: Iterable[Cell], attribute: Attribute | None) -> bool:
     """Return whether every cell is a number or a range of numbers, and nothing says that they are names."""
     named = attribute is not None and (attribute.hierarchy is not None or attribute.kind in WORDED)
-    return not named and all(cell.limits is not None for cell in cells if cell.words)
+    return not named and all(cell.limits is not None for cell in cells if cell.named)
 
 
 def _runs_of(line: _Numbers | _Words, text: str, cell: Cell) -> Runs:
@@ -119,8 +113,7 @@ class _Numbers:
     """A list's values on the line of numbers or days; what is no number stands after them and is in no range."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        limits = {word: Cell.of(word).limits for word in words}
-        numbers = {word: found[0] for word, found in limits.items() if found is not None and found[0] == found[1]}
+        numbers = {word: found for word in words if (found := number(word)) is not None}
         told = sorted(numbers, key=lambda word: (numbers[word], word))
         self.order = [*told, *sorted(set(words) - set(told))]
         self._numbers = np.array([numbers[word] for word in told], dtype=np.float64)
@@ -161,9 +154,12 @@ class _Words:
 
     def runs(self, text: str, cell: Cell) -> Runs:
         """The runs of all values that one of the cell's words may stand for."""
-        if RANGE.fullmatch(text) and text not in self._nodes and text not in self._places:
+        if text in self._nodes or (cell.ends is not None and text in self._places):
+            return _joined(self._under(text))
+        if cell.ends is not None:
             return _joined(self._ranged(text, cell))
-        return _joined(run for word in cell.words for run in self._under(word))
+        masked = (run for mask in cell.masks for run in self._under_mask(mask))
+        return _joined([*masked, *(run for word in cell.words for run in self._under(word))])
 
     @cached_property
     def _nodes(self) -> dict[str, Runs]:
@@ -174,26 +170,30 @@ class _Words:
         return nodes
 
     def _under(self, word: str) -> Iterator[tuple[int, int]]:
-        """The values under a label, a masked prefix's, or the word itself."""
+        """The values under a label, or the word itself."""
         for first, last in self._nodes.get(word, []):
             yield from self._stretch((first, 0, ""), (last + 1, 0, ""))
         if word in self._nodes:
             return
-        masked = MASKED.fullmatch(word)
         if word in self._places:
             yield self._places[word], self._places[word]
-        elif masked is not None:
-            rest = len(self._listed)
-            yield from self._stretch((rest, len(word), masked["prefix"]), (rest, len(word), masked["prefix"] + LAST))
-            alike = (known for known in self._listed if len(known) == len(word) and known.startswith(masked["prefix"]))
-            yield from ((self._places[known], self._places[known]) for known in alike if known in self._places)
         elif self._tree is not None and self._attribute is not None:
             near = suggestion(word, self._nodes)
             raise SchemaError(f"column '{self._attribute.name}': '{word}' is not in the hierarchy{near}")
 
+    def _under_mask(self, mask: str) -> Iterator[tuple[int, int]]:
+        """The values that a masked code may stand for; a label of the hierarchy stands for its leaves."""
+        if mask in self._nodes or mask in self._places:
+            yield from self._under(mask)
+            return
+        prefix, rest = mask.rstrip("*"), len(self._listed)
+        yield from self._stretch((rest, len(mask), prefix), (rest, len(mask), prefix + LAST))
+        alike = (known for known in self._listed if is_under_mask(mask, known))
+        yield from ((self._places[known], self._places[known]) for known in alike if known in self._places)
+
     def _ranged(self, text: str, cell: Cell) -> Runs:
         """The values in a range of ordered words, or of numbers among words."""
-        low, _, high = text.rstrip("?")[1:-1].partition("..")
+        low, high = cell.ends or ("", "")
         if low in self._listed and high in self._listed and self._tree is None:
             return self._stretch((self._listed[low], 0, ""), (self._listed[high] + 1, 0, ""))
         if cell.limits is None:
@@ -204,5 +204,4 @@ class _Words:
     @cached_property
     def _numbers(self) -> npt.NDArray[np.float64]:
         """The values that are numbers; no other lies in any range."""
-        limits = (Cell.of(word).limits for word in self.order)
-        return np.array([np.nan if found is None or found[0] != found[1] else found[0] for found in limits])
+        return np.array([np.nan if (found := number(word)) is None else found for word in self.order])

@@ -15,8 +15,8 @@ import polars as pl
 from sfumato.audit.linkage.fitting import Integers, fit
 from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
-from sfumato.series.published import column_text
 from sfumato.table import Table
+from sfumato.table.cells import column_text
 from sfumato.table.distinct import Numbering, distinct
 
 if TYPE_CHECKING:

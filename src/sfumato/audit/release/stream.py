@@ -12,12 +12,12 @@ import polars as pl
 
 from sfumato.audit.verdicts import compared, unaudited
 from sfumato.evaluate.check import check
-from sfumato.hierarchy import SUPPRESSED
 from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role
 from sfumato.table import Table
+from sfumato.table.cells import SUPPRESSED
 
 COUNTERS = ("group", "size", "seq")
 

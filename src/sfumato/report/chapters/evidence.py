@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from sfumato.evaluate.check import Measures, check
 from sfumato.evaluate.risk import Risk, risks
 from sfumato.evaluate.utility import Utility, utility
-from sfumato.hierarchy import SUPPRESSED
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
+from sfumato.table.cells import SUPPRESSED
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
 
 

@@ -15,7 +15,7 @@ from sfumato.errors import InputError
 from sfumato.report.charts.charts import short_label
 from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, INK, SOFT, drawn
 from sfumato.report.page.markup import Markup
-from sfumato.table.cells import Cell
+from sfumato.table.cells import read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def _paint_box(axes: Axes, box: Box, names: tuple[str, str], steps: Mapping[str,
 
 def _side(box: Box, name: str, steps: Mapping[str, float]) -> tuple[float, float]:
     """Return where a box begins and ends on a column; a column that is no number is the whole height."""
-    limits = Cell.of(box[name]).limits if name else None
+    limits = read(box[name]).limits if name else None
     if limits is None:
         return 0.0, 1.0
     pad = PAD * steps[name]
@@ -84,14 +84,14 @@ def _extent(boxes: Sequence[Box], name: str, steps: Mapping[str, float]) -> tupl
 
 def _step(boxes: Sequence[Box], name: str) -> float:
     """Return the smallest distance between two limits on a column, or 1."""
-    limits = [Cell.of(box[name]).limits for box in boxes]
+    limits = [read(box[name]).limits for box in boxes]
     ends = sorted({float(end) for pair in limits if pair for end in pair})
     return min((high - low for low, high in pairwise(ends)), default=1.0)
 
 
 def _axes(boxes: Sequence[Box]) -> tuple[str, str]:
     """Return the two columns of numbers on which the boxes differ most; the second may be missing."""
-    numeric = [name for name in boxes[0] if all(Cell.of(box[name]).limits is not None for box in boxes)]
+    numeric = [name for name in boxes[0] if all(read(box[name]).limits is not None for box in boxes)]
     if not numeric:
         raise InputError("the boxes have no column of numbers; there is nothing to draw them on")
     ranked = sorted(numeric, key=lambda name: -len({box[name] for box in boxes}))

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
+from sfumato.table.cells import SUPPRESSED, literal, range_text
 from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ class Ladder:
         if len(levels) > 1 and len(levels[-1].labels) == 1:
             root = SUPPRESSED if column.has_missing else levels[-1].labels[0]
             levels.pop()
-        mark = (column.missing_mark,) if column.has_missing else ()
+        mark = (literal(column.missing_mark),) if column.has_missing else ()
         return cls(
             column,
             nodes=(*(_nodes(level, column) for level in levels), np.zeros(column.size, dtype=np.int32)),
@@ -92,7 +93,7 @@ def plain_levels(column: Column) -> list[Level]:
     """
     shift = int(column.has_missing)
     texts = [column.text(code) for code in range(shift, column.size)]
-    finest = Level(texts, np.arange(len(texts)))
+    finest = Level([literal(text) for text in texts], np.arange(len(texts)))
     if not texts or not column.kind.ordered:
         return [finest]
     if column.kind is Kind.ORDINAL:
@@ -104,7 +105,7 @@ def plain_levels(column: Column) -> list[Level]:
 
 
 def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
-    """Return what `hierarchy_builders.intervals` would, without a label per value: there may be millions."""
+    """Return what `hierarchy.builders.intervals` would, without a label per value: there may be millions."""
     levels = []
     for width in build.growing_widths(values[0].item(), values[-1].item()):
         starts = np.flatnonzero(np.diff(values // width, prepend=np.nan))
@@ -113,7 +114,7 @@ def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
         else:
             lasts = np.append(starts[1:], len(values)) - 1
             pairs = zip(starts.tolist(), lasts.tolist(), strict=True)
-            labels = [texts[low] if low == high else f"[{texts[low]}..{texts[high]}]" for low, high in pairs]
+            labels = [range_text(texts[low], texts[high], whole=False) for low, high in pairs]
         levels.append(Level(labels, starts))
     return [*levels, Level([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
@@ -121,7 +122,7 @@ def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
 def _levels(hierarchy: Hierarchy) -> list[Level]:
     found: list[list[tuple[str, int]]] = [[] for _ in hierarchy.paths[0]]
     for label, level, first, _ in hierarchy.nodes():
-        found[level].append((label, first))
+        found[level].append((label if level else literal(label), first))
     return [Level([label for label, _ in nodes], np.array([first for _, first in nodes])) for nodes in found]
 
 

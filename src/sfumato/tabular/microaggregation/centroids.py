@@ -10,10 +10,11 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.schema import Kind
+from sfumato.table.cells import literal, point_text
 from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.loss import Labels
 from sfumato.tabular.microaggregation.records import is_number, numbers
-from sfumato.tabular.recode import Coarse, recode, written
+from sfumato.tabular.recode import Coarse, mark_text, recode, written
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 def centroid(column: Column, labels: Labels, count: int) -> Coarse:
     """Return the column with the centroid of each group in place of its values.
 
-    A missing value among numbers leaves a trailing `?`; a group of nothing but missing values shows the mark.
+    A missing value among them leaves a trailing `?`; a group of nothing but missing values shows the mark.
 
     >>> from sfumato.schema import Attribute
     >>> from sfumato.table.coding import code
@@ -34,8 +35,9 @@ def centroid(column: Column, labels: Labels, count: int) -> Coarse:
         return _middle(column, labels, count)
     if column.attribute.hierarchy is not None or column.kind is Kind.TEXT:
         return recode(column, column.codes, labels, count, "text")[0]
-    marks = {0: column.missing_mark or None} if column.has_missing else {}
-    shown = [marks[code] if code in marks else column.text(code) for code in _commonest(column, labels, count).tolist()]
+    marks = {0: mark_text(column)} if column.has_missing else {}
+    codes = _commonest(column, labels, count).tolist()
+    shown = [marks[code] if code in marks else literal(column.text(code)) for code in codes]
     return written(column.name, shown, np.arange(count))
 
 
@@ -63,10 +65,11 @@ def _middle(column: Column, labels: Labels, count: int) -> Coarse:
     sizes = np.bincount(labels[present], minlength=count)
     texts = _texts(column, _means(numbers(column)[present], labels[present], count))
     if not column.has_missing:
-        return written(column.name, texts, np.arange(count))
+        words = [literal(text) if isinstance(text, str) else text for text in texts]
+        return written(column.name, words, np.arange(count))
     joined = np.bincount(labels[~present], minlength=count) > 0
     shown = [
-        f"{text}{'?' if mixed else ''}" if size > 0 else column.missing_mark or None
+        point_text(str(text), missing=bool(mixed)) if size > 0 else mark_text(column)
         for text, size, mixed in zip(texts, sizes, joined, strict=True)
     ]
     return written(column.name, shown, np.arange(count))

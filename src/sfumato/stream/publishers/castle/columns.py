@@ -1,7 +1,7 @@
 """Columns of tuples as CASTLE's numbers, and generalised tuples as text.
 
 Numbers stay themselves, categories become their place among the declared ones, persons a hash; ranges and labels are
-written as in tables (`[a-b]`, `[a..b]`, a node of the hierarchy, `*`). Cao, Carminati, Ferrari & Tan (2011), section 3.
+written as in tables (`table.cells`). Cao, Carminati, Ferrari & Tan (2011), section 3.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.errors import SchemaError
-from sfumato.hierarchy import SUPPRESSED, Hierarchy
+from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Kind
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.loss_kernel import ATTRIBUTE, NUMBER, SPAN, Attributes
+from sfumato.table.cells import SUPPRESSED, range_text
 
 EPOCH = dt.date(1970, 1, 1)
 HASH_BYTES = 6
@@ -108,10 +109,8 @@ class TupleColumn:
             return SUPPRESSED
         if not self.ranged:
             return self.tree.label(int(low), int(high))
-        if low == high:
-            return self.value_text(low)
-        joint = "-" if self.attribute.kind is Kind.INTEGER else ".."
-        return f"[{self.value_text(low)}{joint}{self.value_text(high)}]"
+        whole = self.attribute.kind is Kind.INTEGER
+        return range_text(self.value_text(low), self.value_text(high), whole=whole)
 
 
 def kernel_attributes(columns: Sequence[TupleColumn]) -> Attributes:

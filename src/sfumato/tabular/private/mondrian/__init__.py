@@ -26,6 +26,7 @@ from sfumato.release import Release
 from sfumato.release.card import Released
 from sfumato.schema import Kind, Schema
 from sfumato.table import Table
+from sfumato.table.cells import range_text, set_text
 from sfumato.table.coding import EPOCH
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
 from sfumato.tabular.private.mondrian.counts import consistent, merged, shared_out
@@ -38,7 +39,6 @@ from sfumato.tabular.private.public_columns import (
     domain_words,
     public_columns,
 )
-from sfumato.tabular.recode import set_of
 
 DEEPEST = 30
 CHOSEN = 5  # levels of cuts that look at the rows
@@ -156,11 +156,9 @@ def side_text(column: PublicColumn, low: int, high: int) -> str:
     words = domain_words(column.attribute)
     kind = column.attribute.kind
     if words is not None and kind is not Kind.ORDINAL:
-        return set_of(words[low : high + 1])
+        return set_text(words[low : high + 1])
     ends = (words[low], words[high]) if words is not None else _ends(column, low, high)
-    if ends[0] == ends[1]:
-        return ends[0]
-    return f"[{ends[0]}{'-' if kind is Kind.INTEGER else '..'}{ends[1]}]"
+    return range_text(*ends, whole=kind is Kind.INTEGER)
 
 
 def _ends(column: PublicColumn, low: int, high: int) -> tuple[str, str]:
