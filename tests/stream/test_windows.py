@@ -17,14 +17,12 @@ from sfumato.random.random_words import WordRun
 from sfumato.stream.noise import laplace_draws, noise_scale
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.stream.publishers.auto import Choice, auto
-from sfumato.stream.publishers.categories import CategoryWindows
 from sfumato.stream.publishers.clock import ClockWindows
+from sfumato.stream.publishers.counts import CategoryWindows, CellHistogram, Shares, apportion, simplex
 from sfumato.stream.publishers.doca import DOCA
 from sfumato.stream.publishers.linked import LinkedResponse
-from sfumato.stream.publishers.rank import RankWindows
-from sfumato.stream.publishers.several import CellHistogram, RankedAttributes
-from sfumato.stream.shares import Shares, apportioned, simplex
-from sfumato.stream.wrappers.persons import CappedPersons
+from sfumato.stream.publishers.rank import RankedAttributes, RankWindows
+from sfumato.stream.wrappers import CappedPersons
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=12))
@@ -43,7 +41,7 @@ def test_whole_numbers_add_up(shares: list[float]) -> None:
     total = round(sum(shares))
     array = np.array(shares) * (total / sum(shares) if sum(shares) > 0 else 0)
     if total:
-        found = apportioned(array, total)
+        found = apportion(array, total)
         assert found.sum() == total
         assert np.all(np.abs(found - array) < 1 + 1e-6)
 

@@ -4,12 +4,13 @@ from .base import Publisher as Publisher
 from .publishers.adaptive import AdaptiveHistogram as AdaptiveHistogram
 from .publishers.auto import auto as auto
 from .publishers.castle import CASTLE as CASTLE
-from .publishers.categories import CategoryWindows as CategoryWindows
 from .publishers.clock import ClockWindows as ClockWindows
+from .publishers.counts import CategoryWindows as CategoryWindows
+from .publishers.counts import CellHistogram as CellHistogram
 from .publishers.doca import DOCA as DOCA
 from .publishers.laplace import NaiveLaplace as NaiveLaplace
 from .publishers.linked import LinkedResponse as LinkedResponse
+from .publishers.rank import RankedAttributes as RankedAttributes
 from .publishers.rank import RankWindows as RankWindows
-from .publishers.several import CellHistogram as CellHistogram
-from .publishers.several import RankedAttributes as RankedAttributes
-from .wrappers.persons import CappedPersons as CappedPersons
+from .windows import WindowedPublisher as WindowedPublisher
+from .wrappers import CappedPersons as CappedPersons

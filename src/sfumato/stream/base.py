@@ -6,7 +6,6 @@ again (the interface follows river's `learn_one`/`learn_many`; Montiel et al. 20
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -16,13 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.files import write_durably
 from sfumato.core.parameters import Validated
 from sfumato.errors import InputError
 from sfumato.release import Card
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Columns = dict[str, Numbers | list[str]]
+ReleasedColumns = dict[str, Numbers | list[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,20 +139,14 @@ class Publisher(Validated, ABC):
         """The parameters by name, as they stand on the card and in a state's fingerprint."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
 
-    def columns(self, published: Published, names: Sequence[str]) -> Columns:
+    def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
         """Return the released columns as they are written, under the input's names."""
         table = published.values.reshape(len(published), -1) if len(published) else np.empty((0, len(names)))
         return {name: table[:, place] for place, name in enumerate(names)}
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file that only its owner may read, all or nothing."""
-        target = Path(path)
-        fresh = target.with_name(target.name + ".new")
-        with open(fresh, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(self.state())
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(target)
+        write_durably(Path(path), self.state())
 
     def load(self, path: str | Path) -> None:
         """Go on from a state that `save` wrote."""

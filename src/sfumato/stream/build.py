@@ -22,9 +22,9 @@ HOMES = {
     "adaptive": "publishers.adaptive.AdaptiveHistogram",
     "linked": "publishers.linked.LinkedResponse",
     "auto": "publishers.auto.auto",
-    "several rank": "publishers.several.RankedAttributes",
-    "several adaptive": "publishers.several.CellHistogram",
-    "categories": "publishers.categories.CategoryWindows",
+    "several rank": "publishers.rank.RankedAttributes",
+    "several adaptive": "publishers.counts.CellHistogram",
+    "categories": "publishers.counts.CategoryWindows",
 }
 WINDOWED = ("rank", "adaptive", "linked")
 SEVERAL = ("rank", "adaptive")
@@ -91,7 +91,7 @@ def plan(name: str, given: dict[str, Any], columns: Sequence[str], on_bad: OnBad
 def _single(name: str, given: dict[str, Any], marks: Marks, screen: NumberScreen) -> Plan:
     """Return the plan for one column of numbers."""
     from sfumato.stream.screens.times import MarkedScreen, duration
-    from sfumato.stream.wrappers.persons import CappedPersons
+    from sfumato.stream.wrappers import CappedPersons
 
     if given["bounds"] is None:
         del given["bounds"]
@@ -116,7 +116,7 @@ def _timed(name: str, given: dict[str, Any], marks: Marks, screen: NumberScreen)
     """Return the plan for windows that end by the clock; `--delay` then says about how many records they have."""
     from sfumato.stream.publishers.clock import ClockWindows
     from sfumato.stream.screens.times import MarkedScreen, duration
-    from sfumato.stream.wrappers.timed import TimedWindows
+    from sfumato.stream.wrappers import TimedWindows
 
     expected = {"expected": given.pop("delay")} if "delay" in given else {}
     windows = ClockWindows(kind="rank" if name == "rank" else "adaptive", **expected, **given)

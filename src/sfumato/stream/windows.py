@@ -1,78 +1,171 @@
-"""Tumbling windows over arrivals: records wait until a window is full; rows leave with their window's number.
+"""Tumbling windows over arrivals: records wait until a window is full; its rows leave with the window's number.
 
 Windows hold disjoint records, so what a window costs the whole stream costs (parallel composition, McSherry 2009).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.stream.base import Integers, Numbers, Published
+from sfumato.core.parameters import Real, Whole
+from sfumato.random import Part, Source
+from sfumato.random.random_words import WordRun
+from sfumato.release import Card
+from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.card import private_card, windows_note
+from sfumato.stream.noise import add_noise
+from sfumato.stream.state import Array, Saved, pack, unpack
 
 
-class Tumbling:
-    """The records that wait for their window, and the numbers of the rows and windows that have left.
+class WindowedPublisher(Publisher):
+    """A publisher whose records wait for a window of `window` of them and leave together, window after window.
 
-    `width` is the number of attributes of a record, 0 for plain numbers.
+    A subclass is a `@dataclass(eq=False)` with the parameters `window` and `epsilon` among its own. It writes what it
+    needs before the first record (`prepare`), the rows of one window (`release`), and the arrays that it carries from
+    window to window and changes in place (`learnt`). Pushing, numbering, saving and the card are here.
 
-    >>> windows = Tumbling(2)
-    >>> windows.one(1.0), windows.one(2.0).tolist()
-    (None, [1.0, 2.0])
-    >>> windows.many(np.array([3.0, 4.0, 5.0])).tolist(), windows.rest().tolist()
-    ([[3.0, 4.0]], [5.0])
+    >>> from sfumato.stream import RankWindows
+    >>> publisher = RankWindows(bounds=(0, 10), window=2)
+    >>> len(publisher.push(1.0)), publisher.held, len(publisher.push(2.0)), publisher.held
+    (0, 1, 2, 0)
     """
 
-    def __init__(self, size: int, *, width: int = 0, linked: bool = False) -> None:
-        self.size = size
-        self.nothing = Published.empty(width, linked=linked)
-        self.waiting: list[Any] = []
-        self.seq = self.group = 0
-        self._shape = (width,) if width else ()
-        self._linked = linked
+    RULES: ClassVar = {"window": Whole(1), "epsilon": Real(0, above=True)}
+    NOTES: ClassVar[tuple[str, ...]] = ()
+    linked: ClassVar[bool] = False
+    released_type: ClassVar[str] = "number"
 
-    def one(self, record: Any) -> Numbers | None:
-        """The full window that a record completes, or None."""
-        self.waiting.append(tuple(map(float, record)) if self._shape else float(record))
-        return self.rest() if len(self.waiting) == self.size else None
+    def __post_init__(self, rng: Source | None) -> None:
+        super().__post_init__()
+        self._run = WordRun(rng)
+        self._shape = (self.width,) if self.width else ()
+        self._nothing = Published.empty(self.width, linked=self.linked)
+        self._waiting: list[Any] = []
+        self._seq = self._group = 0
+        self.prepare()
 
-    def many(self, batch: Any) -> Numbers:
-        """The full windows that the records of a batch complete, one behind the other."""
-        values = np.asarray(batch, dtype=np.float64).reshape(-1, *self._shape)
-        if self.waiting:
-            values = np.concatenate([self.rest(), values])
-        full = len(values) // self.size
-        self.waiting = values[full * self.size :].tolist()
-        return np.ascontiguousarray(values[: full * self.size]).reshape(full, self.size, *self._shape)
+    @property
+    @abstractmethod
+    def window(self) -> int:
+        """How many records a window has; a parameter takes this name."""
 
-    def rest(self) -> Numbers:
-        """The records that wait, which wait no longer."""
-        values = self.held()
-        self.waiting = []
+    @property
+    @abstractmethod
+    def epsilon(self) -> float:
+        """What a window costs; a parameter takes this name."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a record has; 0 where it is a plain number."""
+        return 0
+
+    def prepare(self) -> None:
+        """Set up what is needed before the first record; parameters are valid by then."""
+
+    @abstractmethod
+    def release(self, values: Numbers, number: int) -> Numbers:
+        """Return the rows of the window of that number, all noise added; the last window may be shorter."""
+
+    def release_many(self, windows: Numbers, first: int) -> Sequence[Numbers] | Numbers:
+        """Return the rows of full windows numbered from `first` on; override where many are faster together."""
+        return [self.release(window, first + ahead) for ahead, window in enumerate(windows)]
+
+    def learnt(self) -> dict[str, Array]:
+        """Return what was learnt from released windows, as arrays that are changed in place."""
+        return {}
+
+    def add_noise(self, exact: Integers, scale: Fraction, number: int, *context: Part) -> Integers:
+        """Return exact whole numbers of a window with discrete Laplace noise on each (`sfumato.stream.noise`).
+
+        `context` holds all that decides what the numbers mean, besides the window's number.
+        """
+        return add_noise(self._run, exact, scale, number, *context)
+
+    def read(self, record: Any) -> Any:
+        """Return a record as it waits: a number, or a tuple of them."""
+        return tuple(map(float, record)) if self._shape else float(record)
+
+    def read_many(self, batch: Any) -> Numbers:
+        """Return the records of a batch as an array, one row for each."""
+        return np.asarray(batch, dtype=np.float64).reshape(-1, *self._shape)
+
+    @property
+    def delay(self) -> int:
+        return self.window - 1
+
+    @property
+    def held(self) -> int:
+        return len(self._waiting)
+
+    def push(self, record: Any) -> Published:
+        self._waiting.append(self.read(record))
+        if len(self._waiting) < self.window:
+            return self._nothing
+        return self.publish_windows(self.take_waiting()[None])
+
+    def push_many(self, batch: Any) -> Published:
+        values = self.read_many(batch)
+        if self._waiting:
+            values = np.concatenate([self.take_waiting(), values])
+        full, size = len(values) // self.window, self.window
+        self._waiting = values[full * size :].tolist()
+        windows = np.ascontiguousarray(values[: full * size]).reshape(full, size, *self._shape)
+        return self.publish_windows(windows)
+
+    def flush(self) -> Published:
+        """Return the rows of the last, shorter window: its number of records is public."""
+        return self.publish_windows(self.take_waiting()[None]) if self._waiting else self._nothing
+
+    def take_waiting(self) -> Numbers:
+        """Return the records that wait, which wait no longer."""
+        values = self._as_array()
+        self._waiting = []
         return values
 
-    def published(self, windows: Sequence[Numbers] | Numbers) -> Published:
-        """The rows of windows that leave now, one window after the other."""
+    def publish_windows(self, windows: Numbers) -> Published:
+        """Return what leaves of windows that end now."""
+        return self.number_rows(self.release_many(windows, self._group)) if len(windows) else self._nothing
+
+    def number_rows(self, windows: Sequence[Numbers] | Numbers) -> Published:
+        """Return the rows of windows that leave now, one window after the other, under their numbers."""
         if len(windows) == 0:
-            return self.nothing
+            return self._nothing
         sizes: Integers = np.array([len(window) for window in windows], dtype=np.int64)
-        group = np.repeat(np.arange(self.group, self.group + len(sizes)), sizes)
-        seq = np.arange(self.seq, self.seq + len(group))
-        self.seq += len(group)
-        self.group += len(sizes)
+        group = np.repeat(np.arange(self._group, self._group + len(sizes)), sizes)
+        seq = np.arange(self._seq, self._seq + len(group))
+        self._seq += len(group)
+        self._group += len(sizes)
         values = np.concatenate(list(windows))
-        return Published(values, group, np.repeat(sizes, sizes), seq, seq if self._linked else None)
+        return Published(values, group, np.repeat(sizes, sizes), seq, seq if self.linked else None)
 
-    def plain(self) -> dict[str, int]:
-        """The counters, as they stand in a state."""
-        return {"seq": self.seq, "group": self.group}
+    def state(self) -> bytes:
+        self._run.forget()
+        arrays = {"waiting": self._as_array(), **self.learnt()}
+        return pack(self.name, self.parameters(), arrays, self.counters())
 
-    def held(self) -> Numbers:
-        """The records that wait, as they stand in a state."""
-        return np.array(self.waiting, dtype=np.float64).reshape(-1, *self._shape)
+    def restore(self, state: bytes) -> None:
+        self.resume(unpack(state, self.name, self.parameters()))
+        self._run.forget()
 
-    def restore(self, waiting: Numbers, seq: int, group: int) -> None:
-        """Go on with these."""
-        self.waiting, self.seq, self.group = waiting.tolist(), seq, group
+    def counters(self) -> dict[str, int]:
+        """Return the numbers of the next row and the next window, as they stand in a state."""
+        return {"seq": self._seq, "group": self._group}
+
+    def resume(self, saved: Saved) -> None:
+        """Go on with what a state holds."""
+        self._waiting = saved.arrays["waiting"].tolist()
+        self._seq, self._group = int(saved.plain["seq"]), int(saved.plain["group"])
+        for name, array in self.learnt().items():
+            array[:] = saved.arrays[name]
+
+    def card(self, *names: str) -> Card:
+        notes = [windows_note(self.window), *self.NOTES]
+        return private_card(self, names, self.epsilon, notes=notes, kind=self.released_type, source=self._run.source)
+
+    def _as_array(self) -> Numbers:
+        return np.array(self._waiting, dtype=np.float64).reshape(-1, *self._shape)

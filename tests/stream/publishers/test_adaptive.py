@@ -21,18 +21,22 @@ from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.stream.publishers.adaptive.cells_kernel import (
     bin_sums,
     cut_bins,
+    exceed,
+    finer_bins,
     fix_total,
+    follow_stream,
+    hand_out,
     long_run,
+    quantile_rows,
     remember,
-    rooted,
+    replace_tails,
+    root_of,
+    sharpen_counts,
     spread_counts,
+    top_rows,
 )
-from sfumato.stream.publishers.adaptive.follow_kernel import followed, hand_out
 from sfumato.stream.publishers.adaptive.kernel import bin_counts, emissions, forward_backward, moments
-from sfumato.stream.publishers.adaptive.model import CELLS, Bins, Model, Scales
-from sfumato.stream.publishers.adaptive.refine_kernel import finer_bins, sharpened
-from sfumato.stream.publishers.adaptive.rows_kernel import exceed, quantile_rows, replace_tails, top_rows
-from sfumato.stream.publishers.adaptive.table import tables
+from sfumato.stream.publishers.adaptive.model import CELLS, CountingBins, HistogramModel, NoiseScales, tables
 
 Numbers = npt.NDArray[np.float64]
 SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=30).filter(lambda shares: sum(shares) > 0.1)
@@ -115,7 +119,7 @@ def test_bins_part_the_cells(shares: list[float], count: int, shift: float, even
 def test_roots_of_smoothed_shares(shares: list[float], reach: int) -> None:
     near = [sum(normal(shares)[max(0, place - reach) : place + reach + 1]) for place in range(len(shares))]
     wanted = np.sqrt(near) / np.sqrt(near).sum()
-    assert rooted(normal(shares), reach) == pytest.approx(wanted, abs=1e-6)
+    assert root_of(normal(shares), reach) == pytest.approx(wanted, abs=1e-6)
 
 
 def long_run_twin(raw: Numbers) -> Numbers:
@@ -175,13 +179,13 @@ def test_counting_is_exact(values: list[float], bins: int) -> None:
 
 def test_more_is_given_where_more_is_due() -> None:
     cells = np.array([10.0, 10.0, 10.0, 0.0])
-    found = followed(cells, np.array([45.0, 30.0, 15.0, 50.0]), np.full(4, 20.0), 0.0)
+    found = follow_stream(cells, np.array([45.0, 30.0, 15.0, 50.0]), np.full(4, 20.0), 0.0)
     wanted = np.array([1.5**3, 1.0, 0.5**3, 0.0])
     assert found == pytest.approx(30 * wanted / wanted.sum())
-    assert followed(cells, np.array([-9.0, 1e9, 30.0, 50.0]), np.full(4, 20.0), 0.0)[:2] == pytest.approx(
+    assert follow_stream(cells, np.array([-9.0, 1e9, 30.0, 50.0]), np.full(4, 20.0), 0.0)[:2] == pytest.approx(
         30 * np.array([1 / 8, 8]) / (1 / 8 + 8 + 1)
     )
-    assert followed(cells, np.array([45.0, 30.0, 15.0, 50.0]), np.full(4, 20.0), 1e12) == pytest.approx(cells)
+    assert follow_stream(cells, np.array([45.0, 30.0, 15.0, 50.0]), np.full(4, 20.0), 1e12) == pytest.approx(cells)
 
 
 def test_rows_are_counted_where_they_are() -> None:
@@ -238,7 +242,7 @@ def test_finer_bins_part_crowded_ones(seed: int, records: float) -> None:
     assert set(edges) <= set(finer.tolist())
     assert of_cell.tolist() == np.repeat(np.arange(len(finer) - 1), np.diff(finer)).tolist()
     noisy = draw.integers(-20, 60, len(finer) - 1)
-    counts = sharpened(means, edges, cells, finer, noisy, 100.0)
+    counts = sharpen_counts(means, edges, cells, finer, noisy, 100.0)
     assert np.all(counts >= 0)
     places = np.searchsorted(edges, finer[:-1], side="right") - 1
     assert np.bincount(places, weights=counts, minlength=3) == pytest.approx(means)
@@ -246,13 +250,13 @@ def test_finer_bins_part_crowded_ones(seed: int, records: float) -> None:
 
 def test_finer_counts_are_followed_where_there_is_little_noise() -> None:
     edges, finer = np.array([0, 4]), np.array([0, 1, 2, 3, 4])
-    counts = sharpened(np.array([100.0]), edges, np.full(4, 25.0), finer, np.array([70, 10, 10, 10]), 1e-6)
+    counts = sharpen_counts(np.array([100.0]), edges, np.full(4, 25.0), finer, np.array([70, 10, 10, 10]), 1e-6)
     assert counts == pytest.approx([70, 10, 10, 10], abs=1e-3)
 
 
 @given(place=st.integers(0, 49), other=st.floats(-5, 120), seed=st.integers(0, 50))
 def test_replacing_a_record_moves_two_counts_by_one(place: int, other: float, seed: int) -> None:
-    model = Model((0.0, 100.0), 50, 20, Scales(2.0, 2.5, 10.0))
+    model = HistogramModel((0.0, 100.0), 50, 20, NoiseScales(2.0, 2.5, 10.0))
     values = np.random.default_rng(seed).gamma(2, 10, 50)
     neighbour = values.copy()
     neighbour[place] = other
@@ -260,18 +264,18 @@ def test_replacing_a_record_moves_two_counts_by_one(place: int, other: float, se
     assert np.abs(model.count(values, bins) - model.count(neighbour, bins)).sum() <= 2
 
 
-class Spy(Model):
+class Spy(HistogramModel):
     """A model that keeps what the publisher gives it: everything it can learn from."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.told: list[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
 
-    def read(self, noisy: npt.NDArray[np.int64], bins: Bins, size: int) -> object:  # type: ignore[override]
+    def read(self, noisy: npt.NDArray[np.int64], bins: CountingBins, size: int) -> object:  # type: ignore[override]
         self.told.append(("twice" if self.twice else "once", noisy.copy(), bins.of_cell.copy()))
         return super().read(noisy, bins, size)
 
-    def sharpen(self, reading: object, noisy: npt.NDArray[np.int64], finer: Bins) -> object:  # type: ignore[override]
+    def sharpen(self, reading: object, noisy: npt.NDArray[np.int64], finer: CountingBins) -> object:  # type: ignore[override]
         self.told.append(("finer", noisy.copy(), finer.of_cell.copy()))
         return super().sharpen(reading, noisy, finer)  # type: ignore[arg-type]
 
@@ -313,7 +317,7 @@ def test_every_count_has_noise_of_the_scale_that_epsilon_asks_for(moving: bool) 
 def test_all_that_is_learnt_comes_from_noisy_counts() -> None:
     values = np.random.default_rng(3).normal(50, 15, 5000)
     first = spied(values, 8)
-    replayed = Model((0, 100), 500, 60, first._scales)
+    replayed = HistogramModel((0, 100), 500, 60, first._scales)
     for kind, noisy, _ in first.told:
         assert kind == "once"
         replayed.rows(replayed.read(noisy, replayed.bins(), 500))

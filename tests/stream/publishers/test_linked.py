@@ -18,9 +18,8 @@ from sfumato.errors import ParameterError
 from sfumato.evaluate.stream import squared_error
 from sfumato.random import SeededSource
 from sfumato.stream.publishers.linked import WHOLE, LinkedResponse, truthful
-from sfumato.stream.publishers.linked.kernel import decode, neighbour_mean, respond
-from sfumato.stream.publishers.linked.prior import Prior
-from sfumato.stream.publishers.linked.slots import allocate, shares, thresholds
+from sfumato.stream.publishers.linked.kernel import allocate, decode, neighbour_mean, respond
+from sfumato.stream.publishers.linked.prior import Prior, slot_thresholds, threshold_shares
 from sfumato.stream.publishers.linked.staircase import best_cut, optimum
 
 Numbers = npt.NDArray[np.float64]
@@ -114,10 +113,10 @@ def test_the_prior_finds_the_distribution() -> None:
 def test_most_slots_ask_near_the_best_cut_once_much_is_known() -> None:
     prior = Prior(32, 0.731)
     middles = np.linspace(0.5, 31.5, 32)
-    assert shares(prior, middles, 0).tolist() == [1 / 31] * 31
+    assert threshold_shares(prior, middles, 0).tolist() == [1 / 31] * 31
     prior.answers[:] = 1e5
     prior.sums[:] = 1e5 * np.clip(1 - np.arange(1, 32) / 16, 0, 1)
-    parts = shares(prior, middles, 10**6)
+    parts = threshold_shares(prior, middles, 10**6)
     best = best_cut(prior.cells(), middles, prior.truth).place
     assert parts[best - 3 : best + 2].sum() > 0.8
     assert parts.sum() == pytest.approx(1)
@@ -133,7 +132,7 @@ def test_slots_are_allocated_as_promised(loss: list[float], total: int) -> None:
 
 def test_slots_follow_their_shares() -> None:
     parts = np.array([0.1, 0.6, 0.3])
-    asked = thresholds(np.arange(10_000), parts)
+    asked = slot_thresholds(np.arange(10_000), parts)
     assert np.bincount(asked, minlength=4)[1:] / 10_000 == pytest.approx(parts, abs=0.002)
 
 

@@ -25,7 +25,7 @@ from sfumato.stream.runtime.live import Live, Progress
 from sfumato.stream.screens.base import NumberScreen, OnBad
 from sfumato.stream.screens.times import duration, seconds
 from sfumato.stream.screens.tuples import TupleScreen
-from sfumato.stream.wrappers.timed import MOST_AT_ONCE, TimedWindows
+from sfumato.stream.wrappers import MOST_AT_ONCE, TimedWindows
 
 
 @pytest.mark.parametrize("text, wanted", [("10s", 10), ("5m", 300), ("2h", 7200), ("30d", 2592000), ("1.5w", 907200)])

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.random import Source
 from sfumato.stream.base import Publisher
-from sfumato.stream.grid import Interval
+from sfumato.stream.noise import Interval
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.stream.publishers.laplace import NaiveLaplace
 from sfumato.stream.publishers.linked import LinkedResponse

@@ -8,36 +8,28 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import msgspec
 import numpy as np
 
 from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.random import KEYED, Source
-from sfumato.random.random_words import WordRun
 from sfumato.release import Card
-from sfumato.stream.base import Integers, Numbers, Published, Publisher
-from sfumato.stream.grid import Interval
-from sfumato.stream.noise import covered, exact_epsilon, noise_scale
-from sfumato.stream.promise import private_card
-from sfumato.stream.publishers.adaptive.model import Model, Scales
+from sfumato.stream.base import Integers, Numbers, Published
+from sfumato.stream.card import private_card
+from sfumato.stream.noise import Interval, exact_epsilon, noise_scale
+from sfumato.stream.publishers.adaptive.model import HistogramModel, NoiseScales
 from sfumato.stream.publishers.rank import RankGrid
-from sfumato.stream.state import pack, unpack
-from sfumato.stream.windows import Tumbling
+from sfumato.stream.state import Array, Saved
+from sfumato.stream.windows import WindowedPublisher
 
 COUNTED = Fraction(1, 10)  # the share of ε that pays for a window's count where rank blocks leave
 ADD_REMOVE = "streams that differ in one record, which is there or not"
-NOTES = (
-    "The unit is one record (event level), there or not: a person with c records in the stream is promised c·ε only.",
-    "Windows end by the clock, which is public; how many rows leave comes from a noisy count, not from the records.",
-    "Values are clamped to the public bounds; what is no number stands as a public default in its place.",
-    "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",
-)
 
 
 @dataclass(eq=False)
-class ClockWindows(Publisher):
+class ClockWindows(WindowedPublisher):
     """Windows that end when `tick` is called, hidden counts included (event level, add/remove neighbours).
 
     `kind` is "rank" (a tenth of ε for the count, the rest for rank blocks) or "adaptive" (noise of scale 1/ε on every
@@ -70,21 +62,35 @@ class ClockWindows(Publisher):
         "expected": Whole(1),
         "most": Whole(1),
     }
+    NOTES: ClassVar = (
+        (
+            "The unit is one record (event level), there or not: a person with c records in the stream is promised c·ε "
+            "only."
+        ),
+        (
+            "Windows end by the clock, which is public; how many rows leave comes from a noisy count, not from the "
+            "records."
+        ),
+        "Values are clamped to the public bounds; what is no number stands as a public default in its place.",
+        "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",
+    )
     name: ClassVar[str] = "clock"
-    linked: ClassVar[bool] = False
 
-    def __post_init__(self, rng: Source | None) -> None:
-        super().__post_init__()
+    def prepare(self) -> None:
         epsilon = exact_epsilon(self.epsilon)
         self._count_scale = noise_scale(1, epsilon * COUNTED)
         self._grid = RankGrid(self.bounds, self.block, epsilon * (1 - COUNTED))
         self._bin_scale = noise_scale(1, epsilon)
-        self._model = Model(self.bounds, self.expected, self.bins, Scales(float(self._bin_scale), 0.0, 0.0))
-        self._run = WordRun(rng)
-        self._windows = Tumbling(self.most + 1)  # never full: the clock ends windows
+        scales = NoiseScales(float(self._bin_scale), 0.0, 0.0)
+        self._model = HistogramModel(self.bounds, self.expected, self.bins, scales)
         self._ticks = 0
         self._padding = np.array([(self.bounds[0] + self.bounds[1]) / 2])
         self._begin()
+
+    @property
+    def window(self) -> int:
+        """More than ever wait: the clock ends windows."""
+        return self.most + 1
 
     def _begin(self) -> None:
         """Fix the bins of the interval that begins; they come from released counts."""
@@ -92,12 +98,8 @@ class ClockWindows(Publisher):
         self._counts: Integers = np.zeros(len(self._bins.edges) - 1, dtype=np.int64)
 
     @property
-    def delay(self) -> int:
-        return self.most
-
-    @property
     def held(self) -> int:
-        return len(self._windows.waiting) + int(self._counts.sum())
+        return len(self._waiting) + int(self._counts.sum())
 
     def push(self, record: float) -> Published:
         return self.push_many(np.array([float(record)]))
@@ -107,60 +109,55 @@ class ClockWindows(Publisher):
         if self.kind == "adaptive":
             self._counts += self._model.count(values, self._bins)
         else:
-            self._windows.many(values[: self.most - len(self._windows.waiting)])
-        return self._windows.nothing
+            self._waiting += values[: self.most - len(self._waiting)].tolist()
+        return self._nothing
 
     def tick(self) -> Published:
         """Return the rows of the interval that ends now."""
-        rows = self._ranked() if self.kind == "rank" else self._binned()
+        records = self.take_waiting()
+        rows = self.release(records, self._ticks) if self.kind == "rank" else self._release_counts()
         self._ticks += 1  # not the group's number, which stays if no row leaves
-        return self._windows.published([rows] if len(rows) else [])
+        return self.number_rows([rows] if len(rows) else [])
 
     def flush(self) -> Published:
         """Return the rows of the last interval, which ends with the stream."""
         return self.tick()
 
-    def _ranked(self) -> Numbers:
+    def release(self, values: Numbers, number: int) -> Numbers:
         """Return as many rows as the noisy count says: the first records, or all of them and a public value."""
-        records = self._windows.rest()
-        noisy = int(covered(self._run, np.array([len(records)]), self._count_scale, self._ticks, "count")[0])
+        noisy = int(self.add_noise(np.array([len(values)]), self._count_scale, number, "count")[0])
         size = min(max(noisy, 0), self.most)
         if size == 0:
             return np.empty(0)
-        padded = np.concatenate([records[:size], np.full(max(size - len(records), 0), self._padding[0])])
-        rows: Numbers = self._grid.release(padded[None], self._run, self._ticks)[0]
+        padded = np.concatenate([values[:size], np.full(max(size - len(values), 0), self._padding[0])])
+        rows: Numbers = self._grid.release(padded[None], self._run, number)[0]
         self._padding[0] = np.median(rows)  # released, so public: nearer to the records than the middle of the bounds
         return rows
 
-    def _binned(self) -> Numbers:
-        noisy = covered(self._run, self._counts, self._bin_scale, self._ticks, "bins", self._bins.edges)
+    def _release_counts(self) -> Numbers:
+        """Return as many rows as the noisy counts of the bins add up to."""
+        noisy = self.add_noise(self._counts, self._bin_scale, self._ticks, "bins", self._bins.edges)
         size = max(int(noisy.sum()), 0)
         bins = self._bins
         rows = self._model.rows(self._model.read(noisy, bins, size)) if size else np.empty(0)
         self._begin()
         return rows
 
-    def state(self) -> bytes:
-        self._run.forget()
-        arrays = {"waiting": self._windows.held(), "counts": self._counts, **self._lasting()}
-        return pack(self.name, self.parameters(), arrays, {"ticks": self._ticks, **self._windows.plain()})
+    def learnt(self) -> dict[str, Array]:
+        return {"counts": self._counts, "padding": self._padding, **self._model.arrays()}
 
-    def restore(self, state: bytes) -> None:
-        saved = unpack(state, self.name, self.parameters())
-        counters = dict(saved.plain)
-        self._ticks = counters.pop("ticks")
-        self._windows.restore(saved.arrays["waiting"], **counters)
-        for name, array in self._lasting().items():
+    def counters(self) -> dict[str, int]:
+        return {"ticks": self._ticks, **super().counters()}
+
+    def resume(self, saved: Saved) -> None:
+        for name, array in self._model.arrays().items():
             array[:] = saved.arrays[name]
-        self._begin()
-        self._counts[:] = saved.arrays["counts"]
-        self._run.forget()
-
-    def _lasting(self) -> dict[str, Any]:
-        return {"padding": self._padding, **self._model.arrays()}
+        self._begin()  # the bins that the saved counts are of
+        self._ticks = int(saved.plain["ticks"])
+        super().resume(saved)
 
     def card(self, *names: str) -> Card:
         card = private_card(self, names, self.epsilon, source=self._run.source)
         keyed = [sentence for sentence in card.assumptions if sentence == KEYED]
         promise = msgspec.structs.replace(card.guarantee, neighbours=ADD_REMOVE)
-        return msgspec.structs.replace(card, guarantee=promise, assumptions=[*NOTES, *keyed])
+        return msgspec.structs.replace(card, guarantee=promise, assumptions=[*self.NOTES, *keyed])

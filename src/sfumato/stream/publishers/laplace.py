@@ -18,7 +18,7 @@ from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.card import make_card
-from sfumato.stream.grid import Interval, grid_steps, step_for
+from sfumato.stream.noise import Interval, grid_steps, step_for
 from sfumato.stream.state import pack, unpack
 
 STEPS = 2**20

@@ -22,7 +22,7 @@ from sfumato.release import Card
 from sfumato.stream.base import Publisher
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.screens.base import NumberScreen, Screen
-from sfumato.stream.wrappers.timed import TimedWindows
+from sfumato.stream.wrappers import TimedWindows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -1,6 +1,12 @@
-"""What an adaptive histogram does on the public grid of cells, compiled: the long run, the next bins, the averages.
+"""What an adaptive histogram does on the public grid of cells, compiled: the long run, the bins, the rows.
 
-The long run is made monotone from the middle outwards, so that its tails end where the noise first reaches 0 or 1.
+The long run is made monotone from the middle outwards, so that its tails end where the noise first reaches 0 or 1. A
+window that sits in few bins is counted twice, coarsely and then finely where it is crowded; the two parts of ε add up
+(sequential composition, Dwork & Roth 2014, theorem 3.16). Between two distributions on a line the squared Wasserstein
+distance is that of their quantiles, so the best row for a rank is the expectation of its quantile (Villani 2009,
+section 2.2); in the middle the plain quantile keeps the shape. A window's own posterior is drawn towards the long run
+and errs alike for many windows; the sum of unprojected counts does not. Carrying the difference forward is error
+diffusion (Floyd & Steinberg 1976), over windows instead of pixels.
 """
 
 from __future__ import annotations
@@ -14,6 +20,8 @@ from sfumato.core.kernel import kernel
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+SURE = 0.9999
+MOST = 2.0  # the ratio of due to given beyond which nothing more is made up at once
 
 
 @kernel
@@ -63,7 +71,7 @@ def cut_bins(probabilities: Numbers, even: float, count: int, shift: float) -> t
 
 
 @kernel
-def rooted(probabilities: Numbers, reach: int) -> Numbers:
+def root_of(probabilities: Numbers, reach: int) -> Numbers:
     """Return a distribution as steep as the root of another one, smoothed over `reach` cells on either side.
 
     With bins in proportion to the root of the density, a sparse region is cut more finely than at quantiles.
@@ -140,3 +148,143 @@ def remember(
     for cell in range(raw.size):
         raw[cell] += (1 - total) * likely[cell]
         shape[cell] += sharper * (cells[cell] / size - shape[cell])
+
+
+@kernel
+def finer_bins(means: Numbers, edges: Integers, cells: Numbers, records: float) -> tuple[Integers, Integers]:
+    """Return bins that cut each bin into parts of about `records` records, at cells: their edges, and each cell's."""
+    finer, of_cell = np.zeros(cells.size + 1, dtype=np.int64), np.empty(cells.size, dtype=np.int64)
+    count = 0
+    for place in range(means.size):
+        start, end = edges[place], edges[place + 1]
+        parts = min(int(means[place] / records), end - start)
+        total = cells[start:end].sum()
+        passed, cut = 0.0, 1
+        for cell in range(start, end):
+            of_cell[cell] = count
+            passed += cells[cell]
+            if cell == end - 1 or (cut < parts and passed * parts >= cut * total):
+                while cut < parts and passed * parts >= cut * total:
+                    cut += 1
+                count += 1
+                finer[count] = cell + 1
+    return finer[: count + 1], of_cell
+
+
+@kernel
+def sharpen_counts(
+    means: Numbers, edges: Integers, cells: Numbers, finer: Integers, noisy: Integers, noise: float
+) -> Numbers:
+    """Return the counts of finer bins: as expected from the shape, moved towards the noisy counts as far as they tell.
+
+    The shape may be wrong by as much as it says, so an expected count e has the variance e²+e before it is counted; the
+    counts within a bin still add up to what the bin was read as.
+    """
+    counts = np.empty(noisy.size)
+    first = 0
+    for place in range(means.size):
+        last, found, spread = first, 0.0, 0.0
+        while last < noisy.size and finer[last] < edges[place + 1]:
+            expected = cells[finer[last] : finer[last + 1]].sum()
+            variance = expected * expected + expected
+            trust = variance / (variance + noise)
+            counts[last] = expected + trust * (noisy[last] - expected)
+            found += counts[last]
+            spread += trust
+            last += 1
+        missing = (means[place] - found) / max(spread, 1e-12)
+        total = 0.0
+        for part in range(first, last):
+            expected = cells[finer[part] : finer[part + 1]].sum()
+            variance = expected * expected + expected
+            counts[part] = max(counts[part] + missing * variance / (variance + noise), 0.0)
+            total += counts[part]
+        for part in range(first, last):
+            counts[part] = counts[part] * means[place] / total if total > 0 else means[place] / (last - first)
+        first = last
+    return counts
+
+
+@kernel
+def quantile_rows(cells: Numbers, size: int) -> Numbers:
+    """Return `size` rows in rank order, in cells: where the running sum of `cells` (in records) passes each rank."""
+    rows = np.empty(size)
+    cell, passed = 0, 0.0
+    for rank in range(size):
+        wanted = rank + 0.5
+        while cell < cells.size - 1 and passed + cells[cell] < wanted:
+            passed += cells[cell]
+            cell += 1
+        rows[rank] = cell + min(max((wanted - passed) / max(cells[cell], 1e-12), 0.0), 1.0)
+    return rows
+
+
+@kernel
+def exceed(mean: float, variance: float, count: int) -> Numbers:
+    """Return the probability that a negative binomial number of these moments exceeds each of 0…count−1."""
+    over = np.empty(count)
+    spread = variance > mean * 1.0001
+    size = mean * mean / (variance - mean) if spread else 0.0
+    fail = mean / (size + mean) if spread else 0.0
+    mass = math.exp(size * math.log(1 - fail)) if spread else math.exp(-mean)
+    below = 0.0
+    for number in range(count):
+        below += mass
+        over[number] = max(1 - below, 0.0)
+        mass *= (number + size) / (number + 1) * fail if spread else mean / (number + 1)
+    return over
+
+
+@kernel
+def top_rows(means: Numbers, variances: Numbers, edges: Numbers, count: int) -> Numbers:
+    """Return the expected values of the `count` largest records, the largest first, from the bins' posterior counts."""
+    expected, before = np.zeros(count), np.zeros(count)
+    mean, variance = 0.0, 0.0
+    for place in range(means.size - 1, -1, -1):
+        mean += max(means[place], 0.0)
+        variance += variances[place]
+        over = exceed(mean, variance, count) if mean > 1e-9 else np.zeros(count)
+        expected += (edges[place + 1] - edges[place]) * (before + over) / 2
+        before = over
+        if over[count - 1] > SURE:
+            expected += edges[place] - edges[0]
+            break
+    expected += edges[0]
+    return expected
+
+
+@kernel
+def replace_tails(rows: Numbers, means: Numbers, variances: Numbers, edges: Numbers, count: int) -> None:
+    """Put expectations in place of the `count` smallest and largest rows, never out of order with those between."""
+    size = rows.size
+    high = top_rows(means, variances, edges, count)
+    low = -top_rows(means[::-1].copy(), variances[::-1].copy(), -edges[::-1].copy(), count)
+    for place in range(count):
+        upper, lower = size - count + place, count - 1 - place
+        rows[upper] = max(rows[upper - 1], high[count - 1 - place])
+        rows[lower] = min(rows[lower + 1], low[count - 1 - place])
+
+
+@kernel
+def follow_stream(cells: Numbers, due: Numbers, given: Numbers, calm: float) -> Numbers:
+    """Return a window's cells, more where more is due than was given, in all as many; `calm` rows count as agreed on.
+
+    The factor is the cube of due over given (this window included), so that what is missing is made up soon; a cell
+    that the window has left empty stays empty.
+    """
+    found = np.empty(cells.size)
+    before, after = 0.0, 0.0
+    for cell in range(cells.size):
+        ratio = (max(due[cell], 0.0) + calm) / (given[cell] + cells[cell] + calm)
+        ratio = min(max(ratio, 1 / MOST), MOST)
+        found[cell] = cells[cell] * ratio * ratio * ratio
+        before += cells[cell]
+        after += found[cell]
+    return found * (before / after)
+
+
+@kernel
+def hand_out(rows: Numbers, given: Numbers) -> None:
+    """Add rows, in cells, to what was given before."""
+    for row in rows:
+        given[min(int(row), given.size - 1)] += 1

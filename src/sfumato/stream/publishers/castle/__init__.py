@@ -18,7 +18,7 @@ from sfumato.random import Source
 from sfumato.random.random_words import WordRun
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.schema import Role, Schema
-from sfumato.stream.base import Columns, Integers, Numbers, Published, Publisher
+from sfumato.stream.base import Integers, Numbers, Published, Publisher, ReleasedColumns
 from sfumato.stream.card import make_card
 from sfumato.stream.publishers.castle.columns import TupleColumn, encode_persons, kernel_attributes
 from sfumato.stream.publishers.castle.state import ARRIVED, HELD, OLDEST, OPEN, Limits, Outgoing, new_state, outgoing
@@ -262,11 +262,11 @@ class CASTLE(Publisher):
         self._group += groups
         return Published(values, which + (self._group - groups), sizes[which], seq)
 
-    def columns(self, published: Published, names: Sequence[str]) -> Columns:
+    def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
         """Return the generalised columns as text, and the sensitive ones as they were; those named, in that order."""
         starts = np.flatnonzero(np.diff(published.group, prepend=-1))
         sizes, values = published.size[starts], published.values
-        written: Columns = {}
+        written: ReleasedColumns = {}
         for place, column in enumerate(self._quasi):
             bounds = values[starts, 2 * place : 2 * place + 2].tolist()
             texts = np.array([column.range_text(low, high) for low, high in bounds], dtype=object)

@@ -19,7 +19,7 @@ from sfumato.random.random_words import WordRun
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.stream.base import Integers, Numbers, Published, Publisher
 from sfumato.stream.card import make_card
-from sfumato.stream.grid import step_for
+from sfumato.stream.noise import step_for
 from sfumato.stream.publishers.doca.kernel import ARRIVED, OLDEST, OPEN, PUBLISHED, Clusters, Groups, Window
 from sfumato.stream.state import pack, unpack
 

@@ -13,19 +13,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Real, Whole
+from sfumato.core.parameters import Whole
 from sfumato.errors import ParameterError
-from sfumato.random import SecureSource, Source, of_group
-from sfumato.release import Card
-from sfumato.stream.base import Integers, Numbers, Published, Publisher
-from sfumato.stream.grid import Interval
-from sfumato.stream.promise import private_card, windows_note
-from sfumato.stream.publishers.linked.kernel import Bits
-from sfumato.stream.publishers.linked.prior import Prior
-from sfumato.stream.publishers.linked.slots import shares, thresholds
+from sfumato.random import Source, of_group
+from sfumato.stream.base import Integers, Numbers
+from sfumato.stream.noise import Interval
+from sfumato.stream.publishers.linked.prior import Bits, Prior, slot_thresholds, threshold_shares
 from sfumato.stream.publishers.linked.staircase import best_cut
-from sfumato.stream.state import pack, unpack
-from sfumato.stream.windows import Tumbling
+from sfumato.stream.state import Array
+from sfumato.stream.windows import WindowedPublisher
 
 WHOLE = 2**64
 CENTRAL = 0.3  # neighbours are heard about thresholds that between 20 % and 80 % of the records exceed
@@ -33,14 +29,10 @@ SURE = 1e-3  # nothing is thought surer than this from neighbours alone
 REACH = 32  # how many records on each side may say something about a record
 FADING = 0.9  # how long the strength of neighbours' likeness is remembered, from window to window
 LEAST_LEAN = 2**30  # of 2^64: how much more often than a coin the truth must be told for floats to see it
-NOTES = (
-    "Each record gives one randomised bit; everything else is computed from the bits alone.",
-    "Rows keep the places of their records: a row is the best guess about its record that ε allows.",
-)
 
 
 @dataclass(eq=False)
-class LinkedResponse(Publisher):
+class LinkedResponse(WindowedPublisher):
     """One row for each record: its posterior mean given one ε-private bit, earlier bits and its neighbours'.
 
     `bins` is the number of cells of the prior over the public `bounds`; `window` records are decoded together, so that
@@ -59,62 +51,40 @@ class LinkedResponse(Publisher):
     bins: int = 32
     rng: InitVar[Source | None] = None
 
-    RULES: ClassVar = {
-        "bounds": Interval(),
-        "window": Whole(1),
-        "epsilon": Real(0, above=True),
-        "bins": Whole(2),
-    }
+    RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "bins": Whole(2)}
+    NOTES: ClassVar = (
+        "Each record gives one randomised bit; everything else is computed from the bits alone.",
+        "Rows keep the places of their records: a row is the best guess about its record that ε allows.",
+    )
     name: ClassVar[str] = "linked"
     linked: ClassVar[bool] = True
 
-    def __post_init__(self, rng: Source | None) -> None:
-        super().__post_init__()
-        self._source = SecureSource() if rng is None else rng
+    def prepare(self) -> None:
         self._truthful = truthful(self.epsilon)
         if self._truthful - WHOLE // 2 < LEAST_LEAN:
             raise ParameterError(f"ε is {self.epsilon:g}, under which a bit tells nothing; give a larger ε")
         self._prior = Prior(self.bins, self._truthful / WHOLE)
-        self._windows = Tumbling(self.window, linked=True)
         self._likeness = np.zeros(2)
         low, high = self.bounds
         self._middles = low + (high - low) * (np.arange(self.bins) + 0.5) / self.bins
 
-    @property
-    def delay(self) -> int:
-        return self.window - 1
+    def learnt(self) -> dict[str, Array]:
+        return {"answers": self._prior.answers, "sums": self._prior.sums, "likeness": self._likeness}
 
-    @property
-    def held(self) -> int:
-        return len(self._windows.waiting)
-
-    def push(self, record: float) -> Published:
-        full = self._windows.one(record)
-        return self._windows.nothing if full is None else self._windows.published([self._release(full, 0)])
-
-    def push_many(self, batch: Numbers) -> Published:
-        full = self._windows.many(batch)
-        return self._windows.published([self._release(window, ahead) for ahead, window in enumerate(full)])
-
-    def flush(self) -> Published:
-        rest = self._windows.rest()
-        return self._windows.published([self._release(rest, 0)] if len(rest) else [])
-
-    def _release(self, values: Numbers, ahead: int) -> Numbers:
-        """Return the rows of a window that comes `ahead` windows behind the last one that left."""
+    def release(self, values: Numbers, number: int) -> Numbers:
         from sfumato.stream.publishers.linked.kernel import respond
 
-        number = self._windows.group + ahead
         first = number * self.window
-        asked = thresholds(np.arange(first, first + len(values)), shares(self._prior, self._middles, first))
+        shares = threshold_shares(self._prior, self._middles, first)
+        asked = slot_thresholds(np.arange(first, first + len(values)), shares)
         low, high = self.bounds
-        words = of_group(self._source, number, asked, values).words(2 * len(values))
+        words = of_group(self._run.source, number, asked, values).words(2 * len(values))
         cuts = low + (high - low) * asked / self.bins
         reports = respond(values, cuts, (low + high) / 2, np.uint64(self._truthful), words)
         self._prior.learn(asked, reports)
-        return self._decoded(asked, reports)
+        return self._decode(asked, reports)
 
-    def _decoded(self, asked: Integers, reports: Bits) -> Numbers:
+    def _decode(self, asked: Integers, reports: Bits) -> Numbers:
         """Return each record's posterior mean, from its own report, the prior, and its neighbours' reports."""
         from sfumato.stream.publishers.linked.kernel import decode, neighbour_mean
 
@@ -148,23 +118,6 @@ class LinkedResponse(Publisher):
             share = cells[part] / cells[part].sum()
             parts += [likelihood[:, :, part] @ share, likelihood[:, :, part] @ (share * self._middles[part])]
         return np.stack(parts, axis=2)
-
-    def state(self) -> bytes:
-        arrays = {"waiting": self._windows.held(), **self._learnt()}
-        return pack(self.name, self.parameters(), arrays, self._windows.plain())
-
-    def restore(self, state: bytes) -> None:
-        saved = unpack(state, self.name, self.parameters())
-        self._windows.restore(saved.arrays["waiting"], **saved.plain)
-        for name, array in self._learnt().items():
-            array[:] = saved.arrays[name]
-
-    def _learnt(self) -> dict[str, Numbers]:
-        return {"answers": self._prior.answers, "sums": self._prior.sums, "likeness": self._likeness}
-
-    def card(self, *names: str) -> Card:
-        notes = [windows_note(self.window), *NOTES]
-        return private_card(self, names, self.epsilon, notes=notes, source=self._source)
 
 
 def truthful(epsilon: float) -> int:

@@ -1,9 +1,12 @@
 """One exact bit per record, compiled: randomised response with a probability in 64-bit integers, and local averages.
 
-Warner (1965), "Randomized Response"; the truth is told when a uniform 64-bit number lies below a public integer.
+Warner (1965), "Randomized Response"; the truth is told when a uniform 64-bit number lies below a public integer. Which
+thresholds to ask about is an optimal allocation (Neyman 1934).
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +17,7 @@ Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 Bits = npt.NDArray[np.uint8]
+ROUNDS = 40
 
 
 @kernel
@@ -59,3 +63,16 @@ def decode(reports: Bits, thresholds: Integers, above: Numbers, tables: Numbers)
         high, low = above[place], 1 - above[place]
         values[place] = (low * low_moment + high * high_moment) / (low * low_mass + high * high_mass)
     return values
+
+
+@kernel
+def allocate(loss: Numbers, answers: Numbers, lesson: float, total: float) -> Numbers:
+    """Return the answers still wanted at each threshold, about `total` in all, by bisection on the multiplier λ."""
+    low, high = 1e-12, 1e3
+    for _ in range(ROUNDS):
+        middle = math.sqrt(low * high)
+        if np.maximum(np.sqrt(lesson / (loss + middle)) - answers, 0).sum() > total:
+            low = middle
+        else:
+            high = middle
+    return np.maximum(np.sqrt(lesson / (loss + high)) - answers, 0) + 1e-9 * total

@@ -1,7 +1,9 @@
 """Rank windows: each window's sorted values leave as noisy sums of rank blocks, tied to no record.
 
 The successor of DOCA (Leal, Vidal & Machado 2018) with a proof: all block sums of a window together have L1
-sensitivity U−L, since order statistics are monotone in every value (`docs/algorithms/rank-windows.md`).
+sensitivity U−L, since order statistics are monotone in every value (`docs/algorithms/rank-windows.md`). Blocks along a
+space-filling curve are not offered for several attributes: moving one record can move every attribute of many blocks,
+so their sensitivity is several times the width.
 """
 
 from __future__ import annotations
@@ -12,22 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Real, Whole
+from sfumato.core.parameters import Whole
 from sfumato.random import Source
 from sfumato.random.random_words import WordRun
-from sfumato.release import Card
-from sfumato.stream.base import Integers, Numbers, Published, Publisher
-from sfumato.stream.grid import Interval, step_for
-from sfumato.stream.noise import covered, laplace_draws, noise_scale
-from sfumato.stream.promise import private_card, windows_note
-from sfumato.stream.state import pack, unpack
-from sfumato.stream.windows import Tumbling
+from sfumato.stream.base import Integers, Numbers
+from sfumato.stream.noise import Interval, Intervals, add_noise, laplace_draws, noise_scale, step_for
+from sfumato.stream.windows import WindowedPublisher
 
 STEPS = 2**16
-NOTES = (
-    "Rows of a window leave in rank order; which record a row comes from is not said and not known to be any.",
-    "Noise of scale (U−L)/ε falls on each sum of a rank block; together the sums of a window cost ε.",
-)
 
 
 class RankGrid:
@@ -55,25 +49,25 @@ class RankGrid:
 
         low, high = self.bounds
         sums = block_sums(windows, low, self.step, self.steps, self.steps // 2, self.block)
-        noisy = self._covered(sums, run, first, part)
+        noisy = self._with_noise(sums, run, first, part)
         size = windows.shape[1]
         sizes = np.minimum(self.block, size - self.block * np.arange(sums.shape[1])).astype(np.float64)
         levels: Numbers = noisy / sizes * self.step + low
         isotonic(levels, sizes)
         return spread(np.clip(levels, low, high), self.block, size)
 
-    def _covered(self, sums: Integers, run: WordRun, first: int, part: int) -> Integers:
+    def _with_noise(self, sums: Integers, run: WordRun, first: int, part: int) -> Integers:
         """Return the sums of windows with their noise: all at once, or each window's own where noise is keyed."""
         if not run.keyed:
             return sums + laplace_draws(run, sums.size, self.scale).reshape(sums.shape)
         noisy = np.empty_like(sums)
         for ahead, row in enumerate(sums):
-            noisy[ahead] = covered(run, row, self.scale, first + ahead, part)
+            noisy[ahead] = add_noise(run, row, self.scale, first + ahead, part)
         return noisy
 
 
 @dataclass(eq=False)
-class RankWindows(Publisher):
+class RankWindows(WindowedPublisher):
     """Windows of `window` records within public `bounds`, cut by rank into blocks of `block` records.
 
     Each block's sum leaves with discrete Laplace noise of scale (U−L)/ε on a public integer grid; the rows are the
@@ -92,54 +86,54 @@ class RankWindows(Publisher):
     block: int = 50
     rng: InitVar[Source | None] = None
 
-    RULES: ClassVar = {
-        "bounds": Interval(),
-        "window": Whole(1),
-        "epsilon": Real(0, above=True),
-        "block": Whole(1),
-    }
+    RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "block": Whole(1)}
+    NOTES: ClassVar = (
+        "Rows of a window leave in rank order; which record a row comes from is not said and not known to be any.",
+        "Noise of scale (U−L)/ε falls on each sum of a rank block; together the sums of a window cost ε.",
+    )
     name: ClassVar[str] = "rank"
-    linked: ClassVar[bool] = False
 
-    def __post_init__(self, rng: Source | None) -> None:
-        super().__post_init__()
+    def prepare(self) -> None:
         self._grid = RankGrid(self.bounds, self.block, self.epsilon)
-        self._run = WordRun(rng)
-        self._windows = Tumbling(self.window)
+
+    def release(self, values: Numbers, number: int) -> Numbers:
+        rows: Numbers = self.release_many(values[None], number)[0]
+        return rows
+
+    def release_many(self, windows: Numbers, first: int) -> Numbers:
+        return self._grid.release(windows, self._run, first)
+
+
+@dataclass(eq=False)
+class RankedAttributes(WindowedPublisher):
+    """Windows of records with several numbers: every attribute in rank blocks of its own, each at ε over their number.
+
+    >>> from sfumato.random import SeededSource
+    >>> publisher = RankedAttributes(((0, 10), (0, 100)), window=2, rng=SeededSource(1))
+    >>> publisher.push_many([[1, 10], [9, 90], [5, 50]]).values.shape
+    (2, 2)
+    """
+
+    bounds: tuple[tuple[float, float], ...]
+    window: int = 1000
+    epsilon: float = 1.0
+    block: int = 50
+    rng: InitVar[Source | None] = None
+
+    RULES: ClassVar = {"bounds": Intervals(), **WindowedPublisher.RULES, "block": Whole(1)}
+    NOTES: ClassVar = ("Each attribute leaves in its own rank order: the attributes of a row do not belong together.",)
+    name: ClassVar[str] = "ranked-attributes"
 
     @property
-    def delay(self) -> int:
-        return self.window - 1
+    def width(self) -> int:
+        return len(self.bounds)
 
-    @property
-    def held(self) -> int:
-        return len(self._windows.waiting)
+    def prepare(self) -> None:
+        self._grids = [RankGrid(bounds, self.block, self.epsilon, self.width) for bounds in self.bounds]
 
-    def push(self, record: float) -> Published:
-        full = self._windows.one(record)
-        return self._windows.nothing if full is None else self._windows.published(self._release(full[None]))
-
-    def push_many(self, batch: Numbers) -> Published:
-        return self._windows.published(self._release(self._windows.many(batch)))
-
-    def flush(self) -> Published:
-        """Return the rows of the last, shorter window: its number of records is public."""
-        rest = self._windows.rest()
-        return self._windows.published(self._release(rest[None]) if len(rest) else rest[None][:0])
-
-    def _release(self, windows: Numbers) -> Numbers:
-        return self._grid.release(windows, self._run, self._windows.group)
-
-    def state(self) -> bytes:
-        self._run.forget()
-        return pack(self.name, self.parameters(), {"waiting": self._windows.held()}, self._windows.plain())
-
-    def restore(self, state: bytes) -> None:
-        saved = unpack(state, self.name, self.parameters())
-        self._windows.restore(saved.arrays["waiting"], **saved.plain)
-        self._run.forget()
-
-    def card(self, *names: str) -> Card:
-        return private_card(
-            self, names, self.epsilon, notes=[windows_note(self.window), *NOTES], source=self._run.source
-        )
+    def release(self, values: Numbers, number: int) -> Numbers:
+        columns = [
+            grid.release(np.ascontiguousarray(values[:, place])[None], self._run, number, place)[0]
+            for place, grid in enumerate(self._grids)
+        ]
+        return np.column_stack(columns)

@@ -1,1 +1,0 @@
-"""Publishers around a publisher: persons with several records, windows that end by the clock."""
