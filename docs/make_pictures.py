@@ -92,11 +92,11 @@ def take(report: Path, shot: Shot, target: Path) -> None:
         chromium(DARK if shot.dark else LIGHT, size, f"--screenshot={target}", shown.as_uri())
 
 
-def drawn() -> dict[str, str]:
-    """Return the pictures that need no browser, by file name."""
-    spec = importlib.util.spec_from_file_location("make_audit_pictures", FOLDER / "make_audit_pictures.py")
+def drawn(script: str) -> dict[str, str]:
+    """Return the pictures that a script beside this one draws without a browser, by file name."""
+    spec = importlib.util.spec_from_file_location(script, FOLDER / f"{script}.py")
     if spec is None or spec.loader is None:
-        sys.exit("docs/make_audit_pictures.py is gone")
+        sys.exit(f"docs/{script}.py is gone")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     texts: dict[str, str] = module.pictures()
@@ -105,8 +105,9 @@ def drawn() -> dict[str, str]:
 
 def main() -> None:
     """Run the demo, take its report's pictures, and draw the others."""
-    for name, text in drawn().items():
-        (IMAGES / name).write_text(text, encoding="utf-8")
+    for script in ("make_architecture_picture", "make_audit_pictures"):
+        for name, text in drawn(script).items():
+            (IMAGES / name).write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "out"
         if not (out / "report.html").exists():

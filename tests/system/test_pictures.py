@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ def test_every_picture_on_a_page_is_there() -> None:
 def test_every_picture_has_its_maker_and_its_page(image: Path) -> None:
     assert any(re.fullmatch(pattern, image.name) for pattern in patterns()), f"no script makes {image.name}"
     assert any(image.resolve() in shown(page) for page in PAGES), f"no page shows {image.name}"
+
+
+def test_the_picture_of_the_architecture_is_what_its_script_draws() -> None:
+    namespace = runpy.run_path(str(ROOT / "docs" / "make_architecture_picture.py"))
+    for name, text in namespace["pictures"]().items():
+        assert (IMAGES / name).read_text(encoding="utf-8") == text, f"docs/images/{name} is stale; run `make pictures`"
 
 
 def test_the_command_is_in_the_makefile() -> None:
