@@ -122,7 +122,7 @@ def settling(rows: int) -> tuple[float, float]:
     moves = 0
     start = time.process_time()  # one thread, so that neighbours on the machine do not count
     while bench.journal.span[1] > 0:
-        moves += settle(bench.partition, bench.journal, bench.k, CHUNK, bench.trifle)
+        moves += settle(bench.grouping, bench.journal, bench.k, CHUNK, bench.trifle)
         forget(bench.journal)
     return time.process_time() - start, moves / rows
 

@@ -6,17 +6,15 @@ from sfumato.tabular.charge import Charge
 from sfumato.tabular.lattice.datafly import Datafly
 from sfumato.tabular.lattice.incognito import Incognito
 from sfumato.tabular.lattice.optimal import Optimal
-from sfumato.tabular.microaggregation.anonymizers import (
-    MDAV,
-    VMDAV,
-    Improve,
-    KAnonyMeans,
-    KAnonyMeansStar,
-    MDAVPlus,
-    MDAVStar,
-    Microaggregator,
-    Univariate,
-)
+from sfumato.tabular.microaggregation.algorithms.kanonymeans import KAnonyMeans
+from sfumato.tabular.microaggregation.algorithms.kanonymeans_star import KAnonyMeansStar
+from sfumato.tabular.microaggregation.algorithms.mdav import MDAV
+from sfumato.tabular.microaggregation.algorithms.mdav_plus import MDAVPlus
+from sfumato.tabular.microaggregation.algorithms.mdav_star import MDAVStar
+from sfumato.tabular.microaggregation.algorithms.univariate import Univariate
+from sfumato.tabular.microaggregation.algorithms.vmdav import VMDAV
+from sfumato.tabular.microaggregation.base import Microaggregator
+from sfumato.tabular.microaggregation.search.improve import Improve
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.private.base import PrivateAnonymizer
 from sfumato.tabular.private.mondrian import PrivateMondrian

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sfumato.tabular.microaggregation.algorithms.mdav import mdav
 from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
 from sfumato.tabular.microaggregation.algorithms.mdav_star import mdav_star
-from sfumato.tabular.microaggregation.loss import Records, information_loss, squared_error
-from sfumato.tabular.microaggregation.search.improve import Progress, improve
-from sfumato.tabular.microaggregation.search.polish import CROWD, Layout, dense, polish
+from sfumato.tabular.microaggregation.loss import Records, dense_labels, information_loss, squared_error
+from sfumato.tabular.microaggregation.search.improve import SearchProgress, improve
+from sfumato.tabular.microaggregation.search.polish import CROWD, Layout, polish
 
 # Design page: what a search must reach, and what polishing alone should reach in under two seconds.
 MUST = {("census", 3): 4.75, ("census", 10): 11.60, ("tarragona", 3): 14.55, ("tarragona", 10): 30.30}
@@ -47,7 +47,7 @@ def test_many_records_are_laid_out_near_and_put_back() -> None:
     steps = [np.square(np.diff(points, axis=0)).sum() for points in (layout.x, x)]
     assert steps[0] < 0.1 * steps[1]
     assert sorted(map(tuple, layout.x)) == sorted(map(tuple, x))
-    np.testing.assert_array_equal(layout.restored(layout.labels), dense(start))
+    np.testing.assert_array_equal(layout.in_given_order(layout.labels), dense_labels(start))
     improved = improve(x, 3, start, iterations=1, seconds=1.0)
     assert_grouped(improved, len(x), 3, 5)
     assert squared_error(x, improved) < squared_error(x, start)
@@ -67,7 +67,7 @@ def test_progress_falls_and_an_interrupt_keeps_the_best() -> None:
     x = sim_u(2, 300)
     losses: list[float] = []
 
-    def stop_after_ten(progress: Progress) -> None:
+    def stop_after_ten(progress: SearchProgress) -> None:
         losses.append(progress.loss)
         if len(losses) == 10:
             raise KeyboardInterrupt

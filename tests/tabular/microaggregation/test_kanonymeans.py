@@ -16,9 +16,8 @@ from sfumato.tabular.microaggregation.algorithms.kanonymeans import (
     Seeding,
     kanonymeans,
 )
+from sfumato.tabular.microaggregation.algorithms.kanonymeans_kernel import forgy, lloyd, merge_small, plus_plus
 from sfumato.tabular.microaggregation.algorithms.kanonymeans_star import Breeding, kanonymeans_star
-from sfumato.tabular.microaggregation.algorithms.kmeans_kernel import forgy, lloyd, plus_plus
-from sfumato.tabular.microaggregation.algorithms.merge_kernel import merge_small
 from sfumato.tabular.microaggregation.loss import Records, information_loss, squared_error
 
 

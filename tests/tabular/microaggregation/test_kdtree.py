@@ -8,8 +8,7 @@ from cases import record_sets
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.tabular.microaggregation.kdtree.heap_kernel import offer
-from sfumato.tabular.microaggregation.kdtree.kernel import build, farthest, nearest, remove
+from sfumato.tabular.microaggregation.kdtree.kernel import build, farthest, nearest, offer, remove
 from sfumato.tabular.microaggregation.kdtree.rim_kernel import farthest_on_rim, sort_rim
 from sfumato.tabular.microaggregation.loss import Records
 

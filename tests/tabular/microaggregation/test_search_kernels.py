@@ -14,25 +14,29 @@ from sfumato.tabular.microaggregation.algorithms.mdav import mdav
 from sfumato.tabular.microaggregation.kdtree.lanes_kernel import gap
 from sfumato.tabular.microaggregation.loss import Records, squared_error
 from sfumato.tabular.microaggregation.random_kernel import next_below, next_unit, next_word
-from sfumato.tabular.microaggregation.search.chain_kernel import apply_chain, best_chain
+from sfumato.tabular.microaggregation.search.annealing_kernel import rebuild
+from sfumato.tabular.microaggregation.search.grouping_kernel import Grouping, total_error
 from sfumato.tabular.microaggregation.search.journal_kernel import (
     error_change,
     forget,
     pop,
     roll_back,
 )
-from sfumato.tabular.microaggregation.search.neighbours import near_records
-from sfumato.tabular.microaggregation.search.partition import Partition
-from sfumato.tabular.microaggregation.search.partition_kernel import total_error
-from sfumato.tabular.microaggregation.search.polish import REACH, Bench, open_bench
-from sfumato.tabular.microaggregation.search.polish_kernel import best_move, settle
-from sfumato.tabular.microaggregation.search.rebuild_kernel import rebuild
-from sfumato.tabular.microaggregation.search.regroup_kernel import dissolve, found, judge
+from sfumato.tabular.microaggregation.search.polish import REACH, Bench, near_records, open_bench
+from sfumato.tabular.microaggregation.search.polish_kernel import (
+    apply_chain,
+    best_chain,
+    best_move,
+    dissolve_group,
+    found_group,
+    judge,
+    settle,
+)
 
 
 def assert_consistent(bench: Bench) -> None:
     """Check that members, places, sizes, means, errors and spare slots all agree."""
-    p, k = bench.partition, bench.k
+    p, k = bench.grouping, bench.k
     used = np.flatnonzero(p.size)
     assert sorted(p.spare[: p.spare[-1]]) == sorted(np.flatnonzero(p.size == 0))
     assert sum(p.size) == len(p.label)
@@ -52,7 +56,7 @@ def emptied(bench: Bench) -> Bench:
     return bench
 
 
-def photograph(p: Partition) -> list[bytes]:
+def photograph(p: Grouping) -> list[bytes]:
     """Everything a rollback must restore, to the bit."""
     used = p.size > 0
     return [a.tobytes() for a in (p.label, p.size, p.own, p.centre[used], p.error)]
@@ -103,7 +107,7 @@ def test_near_records_are_the_nearest(x: Records) -> None:
 @given(record_sets(least=9, most=30), st.integers(2, 4))
 def test_best_move_equals_its_twin(x: Records, k: int) -> None:
     bench = open_bench(x, k, mdav(x, k))
-    p = bench.partition
+    p = bench.grouping
     for record in range(0, len(x), 5):
         moves = twins_search.one_moves(p.label, p.near, k, record)
         best = min((twins_search.change_of(x, p.label, m) for m in moves), default=0.0)
@@ -115,9 +119,9 @@ def test_best_move_equals_its_twin(x: Records, k: int) -> None:
 @given(record_sets(least=12, most=24), st.integers(2, 3))
 def test_best_chain_equals_its_twin(x: Records, k: int) -> None:
     bench = emptied(open_bench(x, k, mdav(x, k)))
-    settle(bench.partition, bench.journal, k, 10**6, 1e-9)
+    settle(bench.grouping, bench.journal, k, 10**6, 1e-9)
     forget(bench.journal)
-    p = bench.partition
+    p = bench.grouping
     paying, least = 0, 0.0
     for record in range(len(x)):
         moves = twins_search.chains(p.label, p.near, k, record)
@@ -163,12 +167,12 @@ def test_dissolving_and_founding_never_raise_the_error(x: Records, k: int) -> No
     for group in np.flatnonzero(p.size)[:3]:
         if p.size[group] > 0:
             before = total_error(p)
-            judge(p, journal, k, dissolve(p, journal, k, group), trifle)
+            judge(p, journal, k, dissolve_group(p, journal, k, group), trifle)
             assert total_error(p) <= before + 1e-12
             assert_consistent(bench)
     for record in np.flatnonzero(p.size[p.label] > k)[:3]:
         if p.size[p.label[record]] > k and p.spare[-1] > 0:
             before = total_error(p)
-            judge(p, journal, k, found(p, journal, k, record), trifle)
+            judge(p, journal, k, found_group(p, journal, k, record), trifle)
             assert total_error(p) <= before + 1e-12
             assert_consistent(bench)

@@ -19,7 +19,7 @@ from sfumato.random import SeededSource, discrete_laplace
 from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.lattice.datafly import Datafly
 from sfumato.tabular.lattice.incognito import Incognito
-from sfumato.tabular.microaggregation.anonymizers import MDAV
+from sfumato.tabular.microaggregation.algorithms.mdav import MDAV
 from sfumato.tabular.mondrian import Mondrian
 
 ANONYMIZERS: dict[str, PartitionAnonymizer] = {

@@ -58,14 +58,14 @@ def _evolved(x: Records, k: int, seed: int) -> Iterator[Row]:
 
 def _descended(x: Records, k: int, seed: int) -> Iterator[Row]:
     """Follow polishing and search from MDAV: after the first kicks, and each time their number has doubled since."""
-    from sfumato.tabular.microaggregation.search.improve import Progress, improve
+    from sfumato.tabular.microaggregation.search.improve import SearchProgress, improve
 
     begun = time.process_time()
     start = grouped("MDAV", x, k, seed)
     rows: list[Row] = [{"step": 0, "seconds": time.process_time() - begun, "loss": information_loss(x, start)}]
     next_look = 1
 
-    def note(progress: Progress) -> None:
+    def note(progress: SearchProgress) -> None:
         nonlocal next_look
         kicks = round(progress.share * KICKS)
         if kicks >= next_look:

@@ -1,4 +1,4 @@
-"""The z-score every algorithm starts from and the information loss every one is judged by.
+"""What every algorithm shares of records and labels: the z-score it starts from, the loss it is judged by.
 
 Loss as in Domingo-Ferrer & Mateo-Sanz (2002): L = 100 * SSE / SST.
 """
@@ -43,3 +43,11 @@ def information_loss(x: Records, labels: Labels) -> float:
     """Return 100 * SSE / SST in per cent, and 0 where all records are equal."""
     total = float(np.square(x - x.mean(axis=0)).sum())
     return 100.0 * squared_error(x, labels) / total if total > 0.0 else 0.0
+
+
+def dense_labels(labels: Labels) -> Labels:
+    """Return the labels renumbered from 0 without gaps, in order of first appearance."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]

@@ -8,13 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.models.criteria import Criteria
-from sfumato.tabular.microaggregation.loss import Labels, Records, group_sums
-from sfumato.tabular.microaggregation.search.polish import dense
+from sfumato.tabular.microaggregation.loss import Labels, Records, dense_labels, group_sums
 from sfumato.tabular.mondrian import members
 from sfumato.tabular.problem import Problem
 
 
-def repaired(problem: Problem, points: Records, labels: Labels) -> Labels:
+def merge_until_models_hold(problem: Problem, points: Records, labels: Labels) -> Labels:
     """Return the groups, merged where a model asks for it.
 
     The whole table satisfies every model (the problem was refused otherwise), so merging ends.
@@ -38,7 +37,7 @@ def repaired(problem: Problem, points: Records, labels: Labels) -> Labels:
         pending.append(nearest)
     merged = np.empty_like(labels)
     merged[np.concatenate(rows)] = np.repeat(np.arange(len(rows)), [len(one) for one in rows])
-    return dense(merged)
+    return dense_labels(merged)
 
 
 def _nearest(means: Records, group: int) -> int:

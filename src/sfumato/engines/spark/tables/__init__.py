@@ -35,7 +35,7 @@ from sfumato.models.base import Model
 from sfumato.schema import Role, Schema
 from sfumato.tabular import Mondrian
 from sfumato.tabular.base import Anonymizer, PartitionAnonymizer, released_names
-from sfumato.tabular.microaggregation.anonymizers import Microaggregator
+from sfumato.tabular.microaggregation.base import Microaggregator
 from sfumato.tabular.problem import Problem
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from sfumato.engines.spark.tables.splitting import split
 from sfumato.engines.spark.tables.whole import Whole
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import Column
-from sfumato.tabular.microaggregation.anonymizers import Microaggregator
+from sfumato.tabular.microaggregation.base import Microaggregator
 from sfumato.tabular.microaggregation.loss import Records, group_sums
 from sfumato.tabular.problem import Problem
 
@@ -211,10 +211,10 @@ def _dense(groups: pl.Series) -> Int64s:
 
 
 def _polished(problem: Problem, points: Records, labels: Int64s) -> Int64s:
-    from sfumato.tabular.microaggregation.repair import repaired
+    from sfumato.tabular.microaggregation.repair import merge_until_models_hold
     from sfumato.tabular.microaggregation.search.polish import polish
 
-    return repaired(problem, points, polish(points, max(2, problem.least_units), labels))
+    return merge_until_models_hold(problem, points, polish(points, max(2, problem.least_units), labels))
 
 
 def _points(problem: Problem, scales: Scales) -> Records:

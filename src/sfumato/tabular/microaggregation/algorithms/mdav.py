@@ -4,10 +4,35 @@ Domingo-Ferrer & Torra, "Ordinal, continuous and heterogeneous k-anonymity throu
 microaggregation" (2005).
 """
 
-from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_groups
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
 def mdav(x: Records, k: int) -> Labels:
     """Return group labels; every group has k records but the last, which has up to 2k-1."""
+    from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_groups
+
     return mdav_groups(x, k)
+
+
+@dataclass(frozen=True)
+class MDAV(Microaggregator):
+    """Maximum distance to average vector: groups of k at opposite ends (Domingo-Ferrer & Torra 2005).
+
+    >>> MDAV().algorithm
+    'mdav'
+    """
+
+    keep_order: bool = False
+
+    RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER_OPTION
+    algorithm: ClassVar = "mdav"
+
+    def groups(self, points: Records, k: int) -> Labels:
+        return mdav(points, k)

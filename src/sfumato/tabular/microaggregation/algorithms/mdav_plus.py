@@ -3,7 +3,12 @@
 Stoldt, "Datenbankanonymisierung auf Basis von k-means-Algorithmen" (slides, 2019).
 """
 
-from sfumato.tabular.microaggregation.algorithms.mdav_plus_kernel import mdav_plus_groups
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
@@ -12,4 +17,25 @@ def mdav_plus(x: Records, k: int) -> Labels:
 
     With fewer than k records in all there is one group, smaller than k.
     """
+    from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_plus_groups
+
     return mdav_plus_groups(x, k)
+
+
+@dataclass(frozen=True)
+class MDAVPlus(Microaggregator):
+    """MDAV with one fixed centroid: groups peeled off from the outside (Stoldt 2019).
+
+    >>> MDAVPlus().algorithm
+    'mdav+'
+    """
+
+    keep_order: bool = False
+
+    RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER_OPTION
+    algorithm: ClassVar = "mdav+"
+    aliases: ClassVar = ("mdav-plus",)
+
+    def groups(self, points: Records, k: int) -> Labels:
+        return mdav_plus(points, k)

@@ -3,15 +3,41 @@
 Thaeter & Reischuk, "Improving anonymization clustering" (2018), in our reading.
 """
 
-from sfumato.tabular.microaggregation.algorithms.mdav_star_kernel import mdav_star_groups
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
 def mdav_star(x: Records, k: int) -> Labels:
     """Return group labels; groups have k to 2k-1 records before leftovers join the nearest.
 
-    Certain is that extending the present group by its nearest outsider is weighed against
-    opening a new group there; that the growth of the error is compared with the mean error
-    of the new group is inferred. It has no constant to tune.
+    The paper weighs extending the present group by its nearest outsider against opening a
+    new group there. We infer that it compares the growth of the error with the mean error
+    of the new group. There is no constant to tune.
     """
+    from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_star_groups
+
     return mdav_star_groups(x, k)
+
+
+@dataclass(frozen=True)
+class MDAVStar(Microaggregator):
+    """MDAV+ whose groups grow where that is cheaper than another group (Thaeter & Reischuk 2018, in our reading).
+
+    >>> MDAVStar().algorithm
+    'mdav*'
+    """
+
+    keep_order: bool = False
+
+    RULES: ClassVar = KEEP_ORDER
+    OPTIONS: ClassVar = ORDER_OPTION
+    algorithm: ClassVar = "mdav*"
+    aliases: ClassVar = ("mdav-star",)
+
+    def groups(self, points: Records, k: int) -> Labels:
+        return mdav_star(points, k)

@@ -4,7 +4,13 @@ Solanas & Martínez-Ballesté, "V-MDAV: a multivariate microaggregation with var
 size" (2006).
 """
 
-from sfumato.tabular.microaggregation.algorithms.vmdav_kernel import vmdav_groups
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from sfumato.core.parameters import Real
+from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
@@ -13,4 +19,29 @@ def vmdav(x: Records, k: int, gamma: float = 0.2) -> Labels:
 
     The paper advises a gamma of 0.2 for scattered and 1.1 for clustered records.
     """
+    from sfumato.tabular.microaggregation.algorithms.mdav_kernel import vmdav_groups
+
     return vmdav_groups(x, k, gamma)
+
+
+@dataclass(frozen=True)
+class VMDAV(Microaggregator):
+    """MDAV with groups of k to 2k-1 (Solanas & Martínez-Ballesté 2006); a larger gamma grows them more readily.
+
+    >>> VMDAV(gamma=1.1).gamma
+    1.1
+    """
+
+    gamma: float = 0.2
+    keep_order: bool = False
+
+    RULES: ClassVar = {"gamma": Real(0), **KEEP_ORDER}
+    OPTIONS: ClassVar = ORDER_OPTION
+    algorithm: ClassVar = "vmdav"
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(gamma=1.1),)
+
+    def groups(self, points: Records, k: int) -> Labels:
+        return vmdav(points, k, self.gamma)

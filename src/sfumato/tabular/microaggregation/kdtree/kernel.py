@@ -1,21 +1,39 @@
-"""Build a kd-tree, take records out of it, and find exact nearest and farthest records.
+"""A kd-tree that records can be taken out of one by one, and its exact nearest and farthest records.
 
-Bentley (1975). Bounds add up columns in the order of the distances, and rounding is
-monotone, so a bound never exceeds (undercuts) a distance it stands for: results are
-those of a full scan to the last bit, with the lowest record winning ties.
+Bentley, "Multidimensional binary search trees used for associative searching" (1975). Bounds
+add up columns in the order of the distances, and rounding is monotone, so a bound never
+exceeds (undercuts) a distance it stands for: results are those of a full scan to the last
+bit, with the lowest record winning ties. The heap of nearest candidates is that of
+Williams, "Algorithm 232: Heapsort" (1964).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
-from sfumato.tabular.microaggregation.kdtree.heap_kernel import offer
-from sfumato.tabular.microaggregation.kdtree.tree import Tree
 
 LEAF = 32
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+class KDTree(NamedTuple):
+    """A balanced tree in heap order (root 1, children 2i and 2i+1) with column-major leaves.
+
+    Column-major leaves let one instruction handle several records, so the tree
+    degrades to a fast scan, not to a slow one, where many columns defeat pruning.
+    An empty node has ``low`` = +inf and ``high`` = -inf.
+    """
+
+    blocks: Floats  # (leaves, columns, capacity)
+    ids: Integers  # (leaves, capacity): record of each slot
+    alive: Integers  # (leaves,): slots 0..alive-1 are in use
+    low: Floats  # (nodes, columns): smallest value below a node
+    high: Floats  # (nodes, columns): largest value below a node
+    slot: Integers  # (records,): leaf * capacity + position
 
 
 @kernel
@@ -59,7 +77,7 @@ def halve(x: Floats, order: Integers, start: int, stop: int, middle: int) -> Non
 
 
 @kernel
-def build(x: Floats, members: Integers) -> Tree:
+def build(x: Floats, members: Integers) -> KDTree:
     """Return a tree over the records ``members`` of ``x``."""
     n, d = members.size, x.shape[1]
     leaves = 1
@@ -74,7 +92,7 @@ def build(x: Floats, members: Integers) -> Tree:
             if stop > start:
                 halve(x, order, start, stop, middle)
         width //= 2
-    tree = Tree(
+    tree = KDTree(
         np.zeros((leaves, d, LEAF)),
         np.zeros((leaves, LEAF), np.int64),
         np.zeros(leaves, np.int64),
@@ -98,7 +116,7 @@ def build(x: Floats, members: Integers) -> Tree:
 
 
 @kernel
-def fit_leaf(tree: Tree, leaf: int) -> bool:
+def fit_leaf(tree: KDTree, leaf: int) -> bool:
     """Shrink the box of a leaf to its records; return whether it changed."""
     node = leaf + tree.alive.size
     changed = False
@@ -114,7 +132,7 @@ def fit_leaf(tree: Tree, leaf: int) -> bool:
 
 
 @kernel
-def fit_inner(tree: Tree, node: int) -> bool:
+def fit_inner(tree: KDTree, node: int) -> bool:
     """Shrink the box of an inner node to its children; return whether it changed."""
     changed = False
     for j in range(tree.blocks.shape[1]):
@@ -127,7 +145,7 @@ def fit_inner(tree: Tree, node: int) -> bool:
 
 
 @kernel
-def remove(tree: Tree, record: int) -> None:
+def remove(tree: KDTree, record: int) -> None:
     """Take ``record`` out of the tree and tighten the boxes above it."""
     leaf, i = tree.slot[record] // LEAF, tree.slot[record] % LEAF
     tree.alive[leaf] -= 1
@@ -146,7 +164,7 @@ def remove(tree: Tree, record: int) -> None:
 
 
 @kernel
-def leaf_distances(tree: Tree, leaf: int, point: Floats, distances: Floats) -> None:
+def leaf_distances(tree: KDTree, leaf: int, point: Floats, distances: Floats) -> None:
     """Write the squared distances from ``point`` to the records of a leaf."""
     size = tree.alive[leaf]
     distances[:size] = 0.0
@@ -159,7 +177,7 @@ def leaf_distances(tree: Tree, leaf: int, point: Floats, distances: Floats) -> N
 
 
 @kernel
-def least(tree: Tree, node: int, point: Floats) -> float:
+def least(tree: KDTree, node: int, point: Floats) -> float:
     """Return a lower bound on the squared distance from ``point`` to records below ``node``."""
     bound = 0.0
     for j in range(point.size):
@@ -169,7 +187,7 @@ def least(tree: Tree, node: int, point: Floats) -> float:
 
 
 @kernel
-def most(tree: Tree, node: int, point: Floats) -> float:
+def most(tree: KDTree, node: int, point: Floats) -> float:
     """Return an upper bound on the squared distance, and -1 for an empty node."""
     if tree.low[node, 0] > tree.high[node, 0]:
         return -1.0
@@ -181,7 +199,38 @@ def most(tree: Tree, node: int, point: Floats) -> float:
 
 
 @kernel
-def nearest(tree: Tree, point: Floats, near: Floats, records: Integers) -> int:
+def offer(near: Floats, records: Integers, found: int, distance: float, record: int) -> int:
+    """Put a candidate into the heap (worst on top) if it belongs there; return the new size."""
+    if found < near.size:
+        i = found
+        while i > 0:
+            above = (i - 1) // 2
+            if not (distance > near[above] or (distance == near[above] and record > records[above])):
+                break
+            near[i], records[i] = near[above], records[above]
+            i = above
+        near[i], records[i] = distance, record
+        return found + 1
+    if distance > near[0] or (distance == near[0] and record > records[0]):
+        return found
+    i = 0
+    while 2 * i + 1 < found:
+        below = 2 * i + 1
+        other = below + 1
+        if other < found and (
+            near[other] > near[below] or (near[other] == near[below] and records[other] > records[below])
+        ):
+            below = other
+        if not (near[below] > distance or (near[below] == distance and records[below] > record)):
+            break
+        near[i], records[i] = near[below], records[below]
+        i = below
+    near[i], records[i] = distance, record
+    return found
+
+
+@kernel
+def nearest(tree: KDTree, point: Floats, near: Floats, records: Integers) -> int:
     """Fill ``records`` with those nearest to ``point`` (a heap by ``near``); return how many."""
     leaves, wanted, found = tree.alive.size, near.size, 0
     stack = np.empty(64, np.int64)
@@ -207,7 +256,7 @@ def nearest(tree: Tree, point: Floats, near: Floats, records: Integers) -> int:
 
 
 @kernel
-def farthest(tree: Tree, point: Floats) -> int:
+def farthest(tree: KDTree, point: Floats) -> int:
     """Return the record farthest from ``point``, the lowest one on ties."""
     leaves, best, record = tree.alive.size, -1.0, -1
     stack = np.empty(64, np.int64)
@@ -231,3 +280,18 @@ def farthest(tree: Tree, point: Floats) -> int:
             if distances[i] > best or (distances[i] == best and candidate < record):
                 best, record = distances[i], candidate
     return record
+
+
+@kernel
+def fill_nearest(tree: KDTree, x: Floats, start: int, stop: int, result: npt.NDArray[np.int32]) -> None:
+    """Fill rows ``start`` to ``stop - 1`` of ``result`` with the records nearest to each, itself left out."""
+    reach = result.shape[1]
+    near, records = np.empty(reach + 1), np.empty(reach + 1, np.int64)
+    for i in range(start, stop):
+        nearest(tree, x[i], near, records)
+        filled = 0
+        for slot in np.argsort(near):
+            # Among many copies of a record it may not find itself; then the last one goes.
+            if records[slot] != i and filled < reach:
+                result[i, filled] = records[slot]
+                filled += 1

@@ -5,17 +5,27 @@ the data down to a ball around its centroid, where all boxes of a tree look equa
 the triangle inequality over one sorted list needs a handful of records instead.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
-from sfumato.tabular.microaggregation.kdtree.rim import Rim
 
 # Covers the rounding of two square roots and a sum with room to spare.
 SLACK = 1.0 + 1e-9
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+class Rim(NamedTuple):
+    """Records by falling distance to ``reference``; dead ones are skipped by the reader."""
+
+    records: Integers
+    distances: Floats  # not squared
+    reference: Floats
+    start: Integers  # (1,): everything before it is dead
 
 
 @kernel

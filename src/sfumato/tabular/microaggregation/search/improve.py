@@ -1,20 +1,36 @@
-"""Lower the error of any partition by polishing and iterated local search, for as long as wanted.
+"""Lower the error of any groups by polishing and iterated local search, for as long as wanted.
 
 Lourenço, Martin & Stützle, "Iterated local search" (2003); acceptance after Kirkpatrick,
 Gelatt & Vecchi, "Optimization by simulated annealing" (1983).
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from sfumato.core.parameters import Optional, Whole
+from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
+from sfumato.tabular.microaggregation.algorithms.mdav import MDAV
+from sfumato.tabular.microaggregation.base import (
+    KEEP_ORDER,
+    ORDER_OPTION,
+    SECONDS,
+    SECONDS_OPTION,
+    SEED,
+    SEED_OPTION,
+    Microaggregator,
+    refuse_endless,
+)
 from sfumato.tabular.microaggregation.loss import Labels, Records
-from sfumato.tabular.microaggregation.search.annealing_kernel import search
-from sfumato.tabular.microaggregation.search.partition_kernel import total_error
-from sfumato.tabular.microaggregation.search.polish import Bench, Layout, open_bench, polishing
+
+if TYPE_CHECKING:
+    from sfumato.tabular.microaggregation.search.polish import Bench
 
 # Temperatures as shares of the mean error of a group, cooled geometrically.
 HOT, COLD = 0.1, 0.001
@@ -22,10 +38,12 @@ HOT, COLD = 0.1, 0.001
 FULL = 100.0
 # Kicks between two looks at the clock, few enough for large groups to answer at once.
 CHUNK = 200
+# Where a search starts unless another algorithm is given.
+START = MDAV()
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """How far a search is, as a share of its limit, and the loss it has reached, in per cent."""
 
     share: float
@@ -61,9 +79,13 @@ def temperature(share: float, kicks_per_group: float) -> float:
     return float(COLD * (HOT / COLD) ** warmth)
 
 
-def searching(bench: Bench, limit: Limit, seed: int) -> Iterator[None]:
+def search_steps(bench: Bench, limit: Limit, seed: int) -> Iterator[None]:
     """Polish and then kick until the limit is reached, pausing after each chunk."""
-    for _ in polishing(bench):
+    from sfumato.tabular.microaggregation.search.annealing_kernel import search
+    from sfumato.tabular.microaggregation.search.grouping_kernel import total_error
+    from sfumato.tabular.microaggregation.search.polish import polish_steps
+
+    for _ in polish_steps(bench):
         yield
         if limit.share() >= 1.0:
             return
@@ -92,12 +114,15 @@ def improve(
     seconds: float | None = None,
     iterations: int | None = None,
     seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> Labels:
     """Return labels of no higher error, with groups of k to 2k-1 records.
 
     The same seed and ``iterations`` give the same labels. Ctrl-C keeps the best so far.
     """
+    from sfumato.tabular.microaggregation.search.grouping_kernel import total_error
+    from sfumato.tabular.microaggregation.search.polish import Layout, open_bench
+
     if seconds is None and iterations is None:
         message = "A search needs a limit: seconds, iterations or both."
         raise ParameterError(message)
@@ -106,17 +131,86 @@ def improve(
         return np.zeros(len(x), np.int64)
     layout = Layout.of(x, labels)
     bench = open_bench(layout.x, k, layout.labels)
-    best, least = bench.partition.label.copy(), total_error(bench.partition)
+    best, least = bench.grouping.label.copy(), total_error(bench.grouping)
     spread = float(np.square(x - x.mean(axis=0)).sum())
     try:
-        for _ in searching(bench, limit, seed):
-            error = total_error(bench.partition)
+        for _ in search_steps(bench, limit, seed):
+            error = total_error(bench.grouping)
             if error < least:
                 least = error
-                best[:] = bench.partition.label
+                best[:] = bench.grouping.label
             if on_progress is not None:
                 loss = 100.0 * least / spread if spread > 0.0 else 0.0
-                on_progress(Progress(min(limit.share(), 1.0), loss))
+                on_progress(SearchProgress(min(limit.share(), 1.0), loss))
     except KeyboardInterrupt:
         pass
-    return layout.restored(best)
+    return layout.in_given_order(best)
+
+
+@dataclass(frozen=True)
+class AnyMicroaggregator:
+    """A rule for parameters: another microaggregator.
+
+    >>> AnyMicroaggregator().accepts(MDAV()), AnyMicroaggregator().accepts("mdav")
+    (True, False)
+    """
+
+    wanted: str = "a microaggregator, for example MDAV()"
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the value finds groups."""
+        return isinstance(value, Microaggregator)
+
+    def refused(self) -> list[object]:
+        """Return values that must be refused."""
+        return ["mdav", MDAV, None]
+
+
+@dataclass(frozen=True)
+class Improve(Microaggregator):
+    """The lowest loss: any start polished and then searched for as long as you give it (iterated local search).
+
+    Stops after `seconds`, after `iterations`, or at whichever comes first; with `iterations` alone the seed reproduces
+    the result. Ctrl-C keeps the best so far.
+
+    >>> Improve(seconds=2).algorithm
+    'best'
+    """
+
+    start: Microaggregator = START
+    seconds: float | None = 60.0
+    iterations: int | None = None
+    seed: int = 0
+    keep_order: bool = False
+
+    RULES: ClassVar = {
+        "start": AnyMicroaggregator(),
+        "iterations": Optional(Whole(1)),
+        **SECONDS,
+        **SEED,
+        **KEEP_ORDER,
+    }
+    OPTIONS: ClassVar = {**SECONDS_OPTION, **SEED_OPTION, **ORDER_OPTION}
+    algorithm: ClassVar = "best"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_endless(self, "iterations", self.iterations, self.seconds)
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(iterations=50, seconds=None),)
+
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "start": self.start.algorithm}
+
+    def groups(self, points: Records, k: int) -> Labels:
+        return improve(
+            points,
+            k,
+            self.start.groups(points, k),
+            seconds=self.seconds,
+            iterations=self.iterations,
+            seed=self.seed,
+            on_progress=lambda progress: tell(progress.share, f"loss {progress.loss:.3f} %"),
+        )

@@ -1,16 +1,52 @@
-"""Save groups before they change, roll them back, and queue records for another look.
+"""What a local search remembers besides the groups: old groups to return to, records to visit.
 
 Lourenço, Martin & Stützle, "Iterated local search" (2003).
 """
 
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
 from sfumato.core.kernel import kernel
-from sfumato.tabular.microaggregation.search.journal import Journal
-from sfumato.tabular.microaggregation.search.partition import Partition
-from sfumato.tabular.microaggregation.search.partition_kernel import close_group, refit
+from sfumato.tabular.microaggregation.search.grouping_kernel import Grouping, close_group, refit
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class SearchJournal(NamedTuple):
+    """Groups as they were when first touched, and a queue of records whose surroundings changed."""
+
+    touched: Integers  # (slots + 1,): groups saved; the last entry counts them
+    saved_at: Integers  # (slots,): row of the copy, or -1
+    members: Integers  # (slots, 2k): copies of the members
+    size: Integers  # (slots,): copies of the sizes
+    error: Floats  # (slots,): copies of the errors
+    queue: Integers  # (n,): ring of records to visit
+    span: Integers  # (2,): start and length of the ring's content
+    queued: npt.NDArray[np.bool_]  # (n,)
+    pool: Integers  # (10k,): records of the groups being rebuilt
+
+
+def open_journal(p: Grouping, k: int) -> SearchJournal:
+    """Return an empty journal for a grouping, with every record queued for a first visit."""
+    n, slots = len(p.label), len(p.size)
+    return SearchJournal(
+        touched=np.zeros(slots + 1, np.int64),
+        saved_at=np.full(slots, -1, np.int64),
+        members=np.zeros((slots, 2 * k), np.int64),
+        size=np.zeros(slots, np.int64),
+        error=np.zeros(slots),
+        queue=np.arange(n),
+        span=np.array([0, n]),
+        queued=np.ones(n, np.bool_),
+        pool=np.zeros(10 * k, np.int64),
+    )
 
 
 @kernel
-def touch(p: Partition, journal: Journal, group: int) -> None:
+def touch(p: Grouping, journal: SearchJournal, group: int) -> None:
     """Save a group unless it is saved already."""
     if journal.saved_at[group] >= 0:
         return
@@ -25,15 +61,15 @@ def touch(p: Partition, journal: Journal, group: int) -> None:
 
 
 @kernel
-def forget(journal: Journal) -> None:
-    """Drop all saved groups: the present partition stands."""
+def forget(journal: SearchJournal) -> None:
+    """Drop all saved groups: the present groups stand."""
     for row in range(journal.touched[-1]):
         journal.saved_at[journal.touched[row]] = -1
     journal.touched[-1] = 0
 
 
 @kernel
-def take_from_spare(p: Partition, group: int) -> None:
+def take_from_spare(p: Grouping, group: int) -> None:
     """Remove a given slot from the unused ones; it was put there a moment ago."""
     i = p.spare[-1] - 1
     while p.spare[i] != group:
@@ -43,7 +79,7 @@ def take_from_spare(p: Partition, group: int) -> None:
 
 
 @kernel
-def roll_back(p: Partition, journal: Journal) -> None:
+def roll_back(p: Grouping, journal: SearchJournal) -> None:
     """Put every saved group back, to the last bit, and drop the copies."""
     for row in range(journal.touched[-1]):
         group = journal.touched[row]
@@ -64,7 +100,7 @@ def roll_back(p: Partition, journal: Journal) -> None:
 
 
 @kernel
-def error_change(p: Partition, journal: Journal) -> float:
+def error_change(p: Grouping, journal: SearchJournal) -> float:
     """Return by how much the error has grown since the journal was last emptied."""
     change = 0.0
     for row in range(journal.touched[-1]):
@@ -73,7 +109,7 @@ def error_change(p: Partition, journal: Journal) -> float:
 
 
 @kernel
-def push_members(p: Partition, journal: Journal, group: int) -> None:
+def push_members(p: Grouping, journal: SearchJournal, group: int) -> None:
     """Queue the members of a group that are not queued yet."""
     n = journal.queue.size
     for i in range(p.size[group]):
@@ -85,7 +121,7 @@ def push_members(p: Partition, journal: Journal, group: int) -> None:
 
 
 @kernel
-def pop(journal: Journal) -> int:
+def pop(journal: SearchJournal) -> int:
     """Return the record queued first."""
     record = journal.queue[journal.span[0]]
     journal.queued[record] = False
@@ -95,7 +131,7 @@ def pop(journal: Journal) -> int:
 
 
 @kernel
-def drain(journal: Journal) -> None:
+def drain(journal: SearchJournal) -> None:
     """Empty the queue."""
     while journal.span[1] > 0:
         pop(journal)

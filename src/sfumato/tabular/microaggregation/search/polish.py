@@ -1,26 +1,24 @@
-"""Polish a partition: no single move of a few kinds between near groups lowers its error after.
+"""Polish groups: no single move of a few kinds between near groups lowers their error after.
 
 Moves after Späth, "Cluster analysis algorithms" (1980) and Glover, "Ejection chains" (1996);
 dissolving and founding groups are ours.
 """
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.algorithms.kanonymeans_kernel import split_large
-from sfumato.tabular.microaggregation.kdtree.kernel import build
-from sfumato.tabular.microaggregation.loss import Labels, Records
-from sfumato.tabular.microaggregation.search.chain_kernel import chain_sweep
-from sfumato.tabular.microaggregation.search.journal import Journal, open_journal
-from sfumato.tabular.microaggregation.search.journal_kernel import forget
-from sfumato.tabular.microaggregation.search.neighbours import near_records
-from sfumato.tabular.microaggregation.search.partition import Partition, open_partition
-from sfumato.tabular.microaggregation.search.partition_kernel import fill
-from sfumato.tabular.microaggregation.search.polish_kernel import settle
-from sfumato.tabular.microaggregation.search.regroup_kernel import dissolve_sweep, found_sweep
+from sfumato.tabular.microaggregation.kdtree.kernel import build, fill_nearest
+from sfumato.tabular.microaggregation.loss import Labels, Records, dense_labels
+from sfumato.tabular.microaggregation.search.grouping_kernel import Grouping, fill, open_grouping
+from sfumato.tabular.microaggregation.search.journal_kernel import SearchJournal, forget, open_journal
+from sfumato.tabular.microaggregation.search.polish_kernel import chain_sweep, dissolve_sweep, found_sweep, settle
 
 # Candidates are the groups of this many nearest records.
 REACH = 16
@@ -30,17 +28,35 @@ TRIFLE, ROUNDING = 1e-9, 1e-14
 # Visits between two looks at the clock or the keyboard: well under a second.
 CHUNK = 100_000
 SWEEP = 5_000
+# Records whose neighbours one core looks for at a time.
+ROWS = 10_000
 # More records than this do not stay in a processor's cache, so that near ones should lie side by side.
 CROWD = 20_000
 
 
 class Bench(NamedTuple):
-    """A partition on the workbench, with what its search needs."""
+    """Groups on the workbench, with what their search needs."""
 
-    partition: Partition
-    journal: Journal
+    grouping: Grouping
+    journal: SearchJournal
     k: int
     trifle: float
+
+
+def near_records(x: Records, reach: int) -> npt.NDArray[np.int32]:
+    """Return the ``reach`` records nearest to each record, itself left out, nearest first.
+
+    Each record's search stands alone, so all cores share them and the result is the same.
+
+    >>> near_records(np.array([[0.0], [1.0], [5.0]]), 1).ravel().tolist()
+    [1, 0, 1]
+    """
+    tree = build(x, np.arange(len(x)))
+    result = np.empty((len(x), reach), np.int32)
+    starts = range(0, len(x), ROWS)
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        list(cores.map(lambda start: fill_nearest(tree, x, start, min(start + ROWS, len(x)), result), starts))
+    return result
 
 
 def open_bench(x: Records, k: int, labels: Labels) -> Bench:
@@ -48,11 +64,11 @@ def open_bench(x: Records, k: int, labels: Labels) -> Bench:
     if np.bincount(labels).min() < k:
         message = f"Every group to improve must have at least k = {k} records."
         raise ParameterError(message)
-    partition = open_partition(x, k, near_records(x, min(REACH, len(x) - 1)))
-    fill(partition, split_large(x, labels, k))
-    mean_error = float(partition.error.sum()) / len(x)
+    grouping = open_grouping(x, k, near_records(x, min(REACH, len(x) - 1)))
+    fill(grouping, split_large(x, labels, k))
+    mean_error = float(grouping.error.sum()) / len(x)
     trifle = TRIFLE * mean_error + ROUNDING * float(np.square(x).sum(axis=1).max())
-    return Bench(partition, open_journal(partition, k), k, trifle)
+    return Bench(grouping, open_journal(grouping, k), k, trifle)
 
 
 class Layout(NamedTuple):
@@ -69,29 +85,29 @@ class Layout(NamedTuple):
         if len(x) <= CROWD:
             return cls(x, labels, members)
         order = np.argsort(build(x, members).slot)
-        return cls(np.ascontiguousarray(x[order]), dense(labels[order]), order)
+        return cls(np.ascontiguousarray(x[order]), dense_labels(labels[order]), order)
 
-    def restored(self, labels: Labels) -> Labels:
+    def in_given_order(self, labels: Labels) -> Labels:
         """Return labels of the search in the order of the records given."""
         result = np.empty_like(labels)
         result[self.order] = labels
-        return dense(result)
+        return dense_labels(result)
 
 
-def settling(bench: Bench) -> Iterator[None]:
+def settle_steps(bench: Bench) -> Iterator[None]:
     """Relocate and swap until nothing gains, pausing after each chunk."""
     while bench.journal.span[1] > 0:
-        settle(bench.partition, bench.journal, bench.k, CHUNK, bench.trifle)
+        settle(bench.grouping, bench.journal, bench.k, CHUNK, bench.trifle)
         forget(bench.journal)
         yield
 
 
-Sweep = Callable[[Partition, Journal, int, int, int, float], int]
+Sweep = Callable[[Grouping, SearchJournal, int, int, int, float], int]
 
 
-def polishing(bench: Bench) -> Iterator[None]:
+def polish_steps(bench: Bench) -> Iterator[None]:
     """Polish until no kind of move gains, pausing after each chunk."""
-    yield from settling(bench)
+    yield from settle_steps(bench)
     p, journal, k, trifle = bench
     sweeps: list[tuple[Sweep, int]] = [
         (dissolve_sweep, len(p.size)),
@@ -108,20 +124,12 @@ def polishing(bench: Bench) -> Iterator[None]:
                 yield
 
 
-def dense(labels: Labels) -> Labels:
-    """Return the labels renumbered from 0 without gaps, in order of first appearance."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
-
-
 def polish(x: Records, k: int, labels: Labels) -> Labels:
     """Return labels of no higher error, with groups of k to 2k-1 records."""
     if len(x) < 2 * k:
         return np.zeros(len(x), np.int64)
     layout = Layout.of(x, labels)
     bench = open_bench(layout.x, k, layout.labels)
-    for _ in polishing(bench):
+    for _ in polish_steps(bench):
         pass
-    return layout.restored(bench.partition.label)
+    return layout.in_given_order(bench.grouping.label)

@@ -1,0 +1,77 @@
+"""What every microaggregation algorithm shares: groups of at least k near rows, each shown as its centroid.
+
+Domingo-Ferrer & Mateo-Sanz 2002; each algorithm cites its own paper. A seed steers a search and is no secret.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import OneOf, Option, Optional, Real, Rule, Whole
+from sfumato.errors import ParameterError
+from sfumato.table.distinct import Numbering
+from sfumato.tabular.base import KEEP_ORDER as ORDER
+from sfumato.tabular.base import Partition, PartitionAnonymizer
+from sfumato.tabular.microaggregation.loss import Labels, Records, information_loss
+from sfumato.tabular.problem import Problem
+
+CENTROIDS = (
+    "Quasi-identifiers are shown as their group's centroid (mean, middle, commonest word or common node), "
+    "not as the persons' own values."
+)
+KEEP_ORDER: dict[str, Rule] = {"keep_order": OneOf((False, True))}
+SEED: dict[str, Rule] = {"seed": Whole(0)}
+SECONDS: dict[str, Rule] = {"seconds": Optional(Real(0, above=True))}
+ORDER_OPTION = {"keep_order": ORDER}
+SEED_OPTION = {"seed": Option("Steers a search; it is no secret.")}
+SECONDS_OPTION = {"seconds": Option("How long to search.")}
+
+
+class Microaggregator(PartitionAnonymizer):
+    """Finds groups of near rows; what they are shown as is the same for all.
+
+    >>> import polars as pl, sfumato as sf
+    >>> people = sf.Table.from_frame(pl.DataFrame({"age": [20, 22, 70, 74]}))
+    >>> schema = sf.Schema.from_roles(quasi=["age"])
+    >>> sf.MDAV(keep_order=True).anonymize(people, schema, [sf.KAnonymity(2)]).frame["age"].to_list()
+    [21.0, 21.0, 72.0, 72.0]
+    """
+
+    notes: ClassVar = (CENTROIDS,)
+
+    @abstractmethod
+    def groups(self, points: Records, k: int) -> Labels:
+        """Return the group of every point; each group has at least k of them, or there is one."""
+
+    def partition(self, problem: Problem) -> Partition:
+        """Return the groups, merged where a model beyond k asks for it, with their centroids."""
+        from sfumato.tabular.microaggregation.centroids import centroid
+        from sfumato.tabular.microaggregation.records import records
+        from sfumato.tabular.microaggregation.repair import merge_until_models_hold
+
+        points = records(list(problem.quasi))
+        labels = merge_until_models_hold(problem, points, self.groups(points, max(2, problem.least_units)))
+        count = int(labels.max()) + 1
+        rows = problem.table.rows
+        return Partition(
+            Numbering(np.arange(rows), np.ones(rows, dtype=np.int64)),
+            labels,
+            count,
+            {column.name: [centroid(column, labels, count)] for column in problem.quasi},
+            steward={"information_loss": information_loss(points, labels)},
+        )
+
+
+def refuse_endless(search: Microaggregator, name: str, count: int | None, seconds: float | None) -> None:
+    """Refuse a search that neither a number of steps nor a time would end.
+
+    >>> import sfumato as sf
+    >>> sf.Improve(seconds=None)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: Improve would never stop; give 'iterations', 'seconds' or both
+    """
+    if count is None and seconds is None:
+        raise ParameterError(f"{type(search).__name__} would never stop; give '{name}', 'seconds' or both")
