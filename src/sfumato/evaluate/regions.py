@@ -243,8 +243,8 @@ def _days(date: dt.date) -> float:
 def _word_reader(column: Column) -> Callable[[str | None], Region | None]:
     """Return a reader of categories, sets of them, masked codes and hierarchy nodes.
 
-    A label of the hierarchy is its leaves, and a node named like a leaf is both. A sensitive column is released as it was, without quotes, so a value in it that
-    looks like a set is both too: the true value is never outside.
+    A label of the hierarchy is its leaves, and a node named like a leaf is both. A sensitive column is released as it
+    was, without quotes, so a value in it that looks like a set is both too: the true value is never outside.
     """
     marks = {*column.attribute.missing, column.missing_mark}
     places = _places(column)
