@@ -77,11 +77,11 @@ class Regions:
         return sizes
 
 
-def coded(original: Table, settled: Schema, name: str) -> Column:
+def code_original(original: Table, settled: Schema, name: str) -> Column:
     """Return an original column as its released form is read against: coded as the settled schema declares it.
 
     >>> people = Table(pl.DataFrame({"age": [31, 47], "job": ["cook", "smith"]}))
-    >>> coded(people, Schema.from_roles(quasi=["age"], other="keep").settled(people), "job")
+    >>> code_original(people, Schema.from_roles(quasi=["age"], other="keep").settled(people), "job")
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'job' is neither a quasi-identifier nor sensitive; declare its role to measure it
     """

@@ -15,10 +15,9 @@ import polars as pl
 from msgspec.structs import replace
 
 from sfumato.audit.epsilon import epsilon
-from sfumato.audit.verdicts import unaudited
 from sfumato.random import Source
 from sfumato.release import Card
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, leave_unaudited
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
 
@@ -37,7 +36,7 @@ def private_findings(card: Card, trials: int, rng: Source | None) -> list[Findin
         return [_sampling(card), *_scheme(card)]
     if card.algorithm == "private-mondrian":
         return [_boxes(card, trials, rng)]
-    return [unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
+    return [leave_unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
 
 
 def _words(parameters: dict[str, Any]) -> str:
@@ -104,7 +103,7 @@ def _scheme(card: Card) -> list[Finding]:
     if not picking:
         return []
     why = "its scores need the rows; the exponential mechanism itself: sfumato audit epsilon exponential"
-    return [unaudited(f"picking the scheme costs at most ε={picking:g}", why)]
+    return [leave_unaudited(f"picking the scheme costs at most ε={picking:g}", why)]
 
 
 def _boxes(card: Card, trials: int, rng: Source | None) -> Finding:

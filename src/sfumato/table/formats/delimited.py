@@ -57,7 +57,7 @@ def _read_csv(data: bytes, name: str) -> Table:
     if len(header) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     try:
-        frame = _typed(data, delimiter)
+        frame = _read_typed(data, delimiter)
     except pl.exceptions.ComputeError as error:
         _refuse_ragged(data, delimiter, len(header), name, strict=True)
         raise InputError(
@@ -72,7 +72,7 @@ def _read_csv(data: bytes, name: str) -> Table:
     return Table(frame, delimiter=delimiter)
 
 
-def _typed(data: bytes, delimiter: str) -> pl.DataFrame:
+def _read_typed(data: bytes, delimiter: str) -> pl.DataFrame:
     """Return the columns as text, or as integers where every cell reads back as the very text it was.
 
     Leading zeros and blanks, plus signs and minus zero would be lost, so a column with one of them stays text.
