@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.audit.composition import composition
 from sfumato.audit.composition.answers import Claim, Numbers, Shown
-from sfumato.audit.composition.neighbours import Change, Classes, Neighbourhood, change, tabulated
+from sfumato.audit.composition.neighbours import Change, Classes, Neighbourhood, change, tabulate_changes
 from sfumato.cli.main import run
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate.workload import Queries
@@ -84,7 +84,7 @@ def test_a_class_that_only_lost_a_row_is_not_gone() -> None:
 def test_the_table_of_changes_counts_like_the_dissertation() -> None:
     some = Change(np.array([1, 2]), np.array([4]), 25)
     none = Change(np.array([], dtype=np.int64), np.array([], dtype=np.int64), 0)
-    table = tabulated([none, some, none, none])
+    table = tabulate_changes([none, some, none, none])
     assert table["share changed"] == 0.25
     assert table["most classes"] == 3
     assert table["most rows"] == 25

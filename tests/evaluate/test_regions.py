@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import InputError
-from sfumato.evaluate.regions import Regions, coded, domain, exact_regions, read_regions
+from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, read_regions
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
@@ -199,7 +199,7 @@ def test_every_original_value_lies_in_its_region(
     release = sf.Mondrian(ranges=ranges, keep_order=True).anonymize(original, SCHEMA, [sf.KAnonymity(2)])
     released = release.table if dtype is None else Table(release.table.frame.cast(dtype))
     for name in TYPES:
-        before = coded(original, SCHEMA.settled(original), name)
+        before = code_original(original, SCHEMA.settled(original), name)
         truth, found = exact_regions(before), shown(read_regions(before, released))
         for (points, gone), (runs, missing) in zip(shown(truth), found, strict=True):
             if gone:
@@ -213,7 +213,7 @@ def test_sizes_count_points_lengths_and_the_missing_value(rows: list[dict[str, A
     original = Table(pl.DataFrame(rows, schema=TYPES))
     release = sf.Mondrian().anonymize(original, SCHEMA, [sf.KAnonymity(2)])
     for name in TYPES:
-        regions = read_regions(coded(original, SCHEMA.settled(original), name), release.table)
+        regions = read_regions(code_original(original, SCHEMA.settled(original), name), release.table)
         sizes = [
             sum(high - low for low, high in runs)
             if name == "cost"

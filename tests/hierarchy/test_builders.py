@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.file import read_hierarchy
-from sfumato.schema.suggest_hierarchy import suggest
+from sfumato.schema.propose import suggest
 from sfumato.table.coding import code
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.file import hierarchy_from_mapping
-from sfumato.schema.suggest_hierarchy import suggest
+from sfumato.schema.propose import suggest
 
 COLUMNS = st.one_of(
     st.lists(st.integers(-300, 300), min_size=1, max_size=30),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.evaluate.regions import coded, read_regions
+from sfumato.evaluate.regions import code_original, read_regions
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.publishers.castle.columns import TupleColumn
@@ -108,7 +108,7 @@ def test_recoded_classes(rows: list[dict[str, Any]], data: st.DataObject) -> Non
     classes = data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=len(rows)))
     numbers = np.unique(classes, return_inverse=True)[1].astype(np.int64)
     for name in COLUMNS:
-        column = coded(table, SCHEMA.settled(table), name)
+        column = code_original(table, SCHEMA.settled(table), name)
         part = recode(column, column.codes, numbers, int(numbers.max()) + 1, "text")[0]
         shown = part.rows(numbers).cast(pl.String).to_list()
         check_extents(column, numbers.tolist(), shown)
@@ -122,7 +122,7 @@ def test_mondrian(rows: list[dict[str, Any]]) -> None:
     classes = release.frame.select(pl.struct(pl.all()).rank("dense")).to_series().to_list()
     for name in COLUMNS:
         check_extents(
-            coded(table, SCHEMA.settled(table), name), classes, release.column(name).cast(pl.String).to_list()
+            code_original(table, SCHEMA.settled(table), name), classes, release.column(name).cast(pl.String).to_list()
         )
 
 
@@ -155,7 +155,7 @@ def test_full_domain_releases_read_back(algorithm: Any, rows: list[dict[str, Any
     table, schema = Table(people(rows).frame.select(names)), Schema({name: COLUMNS[name][0] for name in names})
     release = algorithm.anonymize(table, schema, [sf.KAnonymity(2)]).table
     for name in names:
-        read_regions(coded(table, schema.settled(table), name), release)
+        read_regions(code_original(table, schema.settled(table), name), release)
 
 
 @given(st.data())
@@ -203,7 +203,7 @@ def test_sides_of_private_boxes(data: st.DataObject) -> None:
 def test_centroids(rows: list[dict[str, Any]]) -> None:
     table = people(rows)
     for name in COLUMNS:
-        column = coded(table, SCHEMA.settled(table), name)
+        column = code_original(table, SCHEMA.settled(table), name)
         shown = centroid(column, np.zeros(len(rows), dtype=np.int64), 1).values.cast(pl.String)[0]
         runs, missing = region(column, shown)
         absent = column.codes == 0 if column.has_missing else np.zeros(len(rows), dtype=np.bool_)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.evaluate.risk import risks
+from sfumato.evaluate.check import risks
 from sfumato.models import Groups
 from sfumato.report import cluster_report
 from sfumato.report.chapters.cluster import way_taken

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato import Attribute, Hierarchy, Kind, Role
 from sfumato.errors import InputError
-from sfumato.table.coding import Column, code, observed
+from sfumato.table.coding import Column, code, only_observed
 
 WORDS = tuple("edcba")
 TREE = Hierarchy.from_rows([(word, f"under {word < 'c'}", "*") for word in WORDS])
@@ -55,7 +55,7 @@ def test_observed_codes_are_all_used_and_mean_the_same(case: str, data: st.DataO
     attribute, cells = CASES[case]
     rows = data.draw(st.lists(cells | st.none(), min_size=1, max_size=25))
     column = code(pl.Series("c", rows, dtype=None if any(row is not None for row in rows) else pl.String), attribute)
-    small = observed(column)
+    small = only_observed(column)
     assert values(small) == rows
     assert sorted(set(small.codes.tolist())) == list(range(small.size))
     assert len(small.positions) == len(small.shared) == small.size
@@ -113,9 +113,9 @@ def test_a_hierarchy_over_integers_with_marks() -> None:
 
 def test_pruning_a_hierarchy_to_what_occurs() -> None:
     attribute = Attribute("c", Role.SENSITIVE, Kind.CATEGORY, hierarchy=TREE)
-    pruned = observed(code(pl.Series("c", ["a", "e"]), attribute))
+    pruned = only_observed(code(pl.Series("c", ["a", "e"]), attribute))
     assert pruned.attribute.hierarchy == Hierarchy((("e", "under False", "*"), ("a", "under True", "*")))
-    nothing = observed(code(pl.Series("c", [None], dtype=pl.String), attribute))
+    nothing = only_observed(code(pl.Series("c", [None], dtype=pl.String), attribute))
     assert nothing.attribute.hierarchy == Hierarchy(())
     assert nothing.size == 1
 

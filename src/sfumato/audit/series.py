@@ -12,11 +12,10 @@ from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role, Schema
 from sfumato.series.difference import differences
-from sfumato.series.exposure import Exposure, Search
 from sfumato.series.intersection import intersections
 from sfumato.series.linking import linkings
-from sfumato.series.published import Published
-from sfumato.series.space import Space
+from sfumato.series.published import PublishedClasses
+from sfumato.series.space import Exposure, ExposureSearch, Space
 from sfumato.table import Table
 from sfumato.table.cells import column_text
 
@@ -47,19 +46,19 @@ def series(tables: Sequence[Table], schema: Schema, *, l: int = 2) -> list[Findi
 
 
 def _findings(tables: Sequence[Table], schema: Schema, quasi: Sequence[str], name: str, l: int) -> list[Finding]:
-    space = Space(quasi, [Published.of(table.frame, quasi, name) for table in tables], schema.columns)
-    search = Search(l)
+    space = Space(quasi, [PublishedClasses.of(table.frame, quasi, name) for table in tables], schema.columns)
+    search = ExposureSearch(l)
     _attack(space, search)
     if schema.person is not None and all(schema.person in table.names for table in tables):
         persons = [column_text(table.frame, schema.person) for table in tables]
         linkings(space, persons, [column_text(table.frame, name) for table in tables], search)
     if search.exposures:
-        return [_refuted(space, exposure, name, l) for exposure in search.exposures]
+        return [_exposure_finding(space, exposure, name, l) for exposure in search.exposures]
     evidence = {"releases": len(tables), "attacks": ["intersection", "difference"], "complete": search.complete}
     return [Finding(claim=_claim(name, l), verdict=NOT_REFUTED, bound=l, evidence=evidence)]
 
 
-def _attack(space: Space, search: Search) -> None:
+def _attack(space: Space, search: ExposureSearch) -> None:
     """Record all exposures in a series, for as long as the effort lasts."""
     count = len(space.releases)
     for first in range(count):
@@ -74,7 +73,7 @@ def _claim(name: str, l: int) -> str:
     return f"the releases together leave every person at least {l} values of '{name}'"
 
 
-def _refuted(space: Space, exposure: Exposure, name: str, l: int) -> Finding:
+def _exposure_finding(space: Space, exposure: Exposure, name: str, l: int) -> Finding:
     words = space.words(exposure.values)
     evidence = {
         "attack": exposure.attack,

@@ -12,7 +12,7 @@ from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.checks.tables import random_schema, random_table
 from sfumato.models import Groups, Model
 from sfumato.models.criteria import SLACK, flatten
-from sfumato.table.coding import Column, code, observed
+from sfumato.table.coding import Column, code, only_observed
 
 
 def model_checks(model: Model) -> Iterator[Check]:
@@ -31,7 +31,7 @@ def model_checks(model: Model) -> Iterator[Check]:
 
 def _sensitive(seed: int, rows: int) -> dict[str, Column]:
     table, schema = random_table(seed, rows), random_schema()
-    return {name: observed(code(table.column(name), schema.columns[name])) for name in ("disease", "income")}
+    return {name: only_observed(code(table.column(name), schema.columns[name])) for name in ("disease", "income")}
 
 
 def _classes(seed: int, rows: int) -> npt.NDArray[np.int64]:
@@ -51,7 +51,7 @@ def _suppressing(model: Model, seed: int) -> None:
     sensitive, classes = _sensitive(seed, 60), _classes(seed, 60)
     kept = classes > 0
     fewer = {
-        name: observed(Column(column.attribute, column.codes[kept], column.levels, column.has_missing))
+        name: only_observed(Column(column.attribute, column.codes[kept], column.levels, column.has_missing))
         for name, column in sensitive.items()
     }
     before = model.measure(Groups.of(classes, sensitive))

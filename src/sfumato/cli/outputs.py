@@ -31,6 +31,10 @@ class Outputs:
     @classmethod
     def place(cls, staging: Staging, target: Path, card: Path | None, report: Path | None) -> Outputs:
         """Return temporary places for the outputs that were asked for."""
+        from sfumato.table.formats import find_format
+
+        if target != STDOUT:
+            find_format(target)  # an unknown ending is refused before the work
         data = None if target == STDOUT else staging.place(target)
         card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
         return cls(target, data, card_file, None if report is None else staging.place(report), staging)

@@ -30,7 +30,7 @@ def suggest(table: Input, /, *, column: str, schema: Path | None = None) -> int:
         schema: TOML file that tells the column's type, missing marks and, if ordinal, its order.
     """
     from sfumato.schema import Schema
-    from sfumato.schema.suggest_hierarchy import suggest as propose_hierarchy
+    from sfumato.schema.propose import suggest as propose_hierarchy
     from sfumato.table import read
 
     series = read(table).column(column)

@@ -46,7 +46,7 @@ class Staging:
             raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
-        temporary = path.with_name(f".{os.getpid()}.partial-{path.name}")
+        temporary = path.with_name(f".partial-{os.getpid()}-{path.name}")  # with the ending, which tells a format
         self._moves.append((temporary, path))
         return temporary
 

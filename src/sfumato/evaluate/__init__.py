@@ -1,13 +1,10 @@
 """How useful and how risky a released table is, and how far a released stream lies from the true one."""
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
-from sfumato.evaluate.centroids import variance_lost
-from sfumato.evaluate.check import Measures, SensitiveMeasures, check
-from sfumato.evaluate.counting import expected_count
-from sfumato.evaluate.risk import Risk, risks
+from sfumato.evaluate.check import Measures, Risk, SensitiveMeasures, check, risks
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
-from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility
-from sfumato.evaluate.workload import Workload
+from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost
+from sfumato.evaluate.workload import Workload, expected_count
 
 __all__ = [
     "Calibration",

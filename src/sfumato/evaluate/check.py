@@ -1,6 +1,8 @@
 """Every measure of a table at a glance: ours or anybody's, values or ranges, from the table alone.
 
-Rows belong to one class when their quasi-identifiers are written alike (Samarati & Sweeney 1998).
+Rows belong to one class when their quasi-identifiers are written alike (Samarati & Sweeney 1998). The risks are those
+of El Emam (2013, chapters 16-19): a prosecutor knows that a person is in the table, a journalist does not, a marketer
+wants as many people as possible.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import polars as pl
 
 from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
-from sfumato.evaluate.risk import Risk, risks
 from sfumato.models import measures
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import cuts
@@ -25,6 +26,31 @@ from sfumato.table import Table
 from sfumato.table.cells import limit_columns
 from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
+
+
+class Risk(msgspec.Struct, frozen=True):
+    """Chances of re-identification; without a population table the sample itself is the population.
+
+    >>> import numpy as np
+    >>> risks(Groups.of(np.array([0, 0, 1, 1, 1])))
+    Risk(prosecutor_max=0.5, prosecutor_mean=0.4, journalist_max=0.5, marketer=0.4)
+    """
+
+    prosecutor_max: float
+    prosecutor_mean: float
+    journalist_max: float
+    marketer: float
+
+
+def risks(groups: Groups) -> Risk:
+    """Return the risks of a table whose quasi-identifiers form these classes.
+
+    A person in a class of f units is found with probability 1/f; the mean over all units is the number
+    of classes divided by the number of units, which is also the share a marketer can expect to find.
+    """
+    largest = 1 / float(groups.units.min())
+    mean = groups.count / float(groups.units.sum())
+    return Risk(largest, mean, largest, mean)
 
 
 class SensitiveMeasures(msgspec.Struct, frozen=True):

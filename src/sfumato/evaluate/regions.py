@@ -77,11 +77,11 @@ class Regions:
         return sizes
 
 
-def coded(original: Table, settled: Schema, name: str) -> Column:
+def code_original(original: Table, settled: Schema, name: str) -> Column:
     """Return an original column as its released form is read against: coded as the settled schema declares it.
 
     >>> people = Table(pl.DataFrame({"age": [31, 47], "job": ["cook", "smith"]}))
-    >>> coded(people, Schema.from_roles(quasi=["age"], other="keep").settled(people), "job")
+    >>> code_original(people, Schema.from_roles(quasi=["age"], other="keep").settled(people), "job")
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'job' is neither a quasi-identifier nor sensitive; declare its role to measure it
     """
@@ -243,8 +243,8 @@ def _days(date: dt.date) -> float:
 def _word_reader(column: Column) -> Callable[[str | None], Region | None]:
     """Return a reader of categories, sets of them, masked codes and hierarchy nodes.
 
-    A label of the hierarchy is its leaves, and a node named like a leaf is both. A sensitive column is released as it was, without quotes, so a value in it that
-    looks like a set is both too: the true value is never outside.
+    A label of the hierarchy is its leaves, and a node named like a leaf is both. A sensitive column is released as it
+    was, without quotes, so a value in it that looks like a set is both too: the true value is never outside.
     """
     marks = {*column.attribute.missing, column.missing_mark}
     places = _places(column)

@@ -1,14 +1,17 @@
 """Random counting queries, their true answers, and how far the answers of a release lie from them.
 
 The workload is that of section 4.3 of Pereira 2014 (after Xiao & Tao 2007): an interval on every
-column at once, each of the same share of its column, counted on generalised rows in three ways.
+column at once, each of the same share of its column, counted on generalised rows in three ways. A single query takes
+values as evenly spread inside a cell (LeFevre, DeWitt & Ramakrishnan 2006, section 5).
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -16,21 +19,24 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.parameters import OneOf, Real, Validated, Whole
-from sfumato.errors import InputError, ParameterError
-from sfumato.evaluate.regions import Regions, coded, domain, exact_regions, is_continuous, read_regions
-from sfumato.schema import Role, Schema
+from sfumato.errors import InputError, ParameterError, SchemaError, suggestion
+from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_continuous, read_regions
+from sfumato.schema import Kind, Role, Schema
 from sfumato.table import Table
-from sfumato.table.coding import Column
+from sfumato.table.coding import EPOCH, Column
 from sfumato.table.distinct import distinct
+from sfumato.tabular.private.public_columns import domain_ends, domain_words
 
 if TYPE_CHECKING:
-    from sfumato.evaluate.workload_kernel import Scales
+    from sfumato.evaluate.workload_kernel import ColumnScales
 
 Floats = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Counting = Literal["inclusion", "overlap", "expected"]
 WAYS: tuple[Counting, ...] = ("inclusion", "overlap", "expected")
 COUNTING = OneOf(WAYS)
+Limit = int | float | str | dt.date
+Condition = tuple[Limit, Limit] | Collection[Limit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +64,7 @@ class Boxes:
 
     >>> import polars as pl
     >>> people = Table(pl.DataFrame({"age": [20, 29, 40]}))
-    >>> age = coded(people, Schema.from_roles(quasi=["age"]).settled(people), "age")
+    >>> age = code_original(people, Schema.from_roles(quasi=["age"]).settled(people), "age")
     >>> boxes = Boxes.of([read_regions(age, Table(pl.DataFrame({"age": ["[20-29]", "[20-29]", "40"]})))])
     >>> query = Queries(np.array([[25.0]]), np.array([[40.0]]))
     >>> [boxes.answers(query, how).tolist() for how in WAYS]
@@ -90,12 +96,12 @@ class Boxes:
         scales = self._scales()
         return count(scales, self.cells + scales.first[:-1], self.weights, queries.low, queries.high, WAYS.index(how))
 
-    def _scales(self) -> Scales:
-        from sfumato.evaluate.workload_kernel import Scales
+    def _scales(self) -> ColumnScales:
+        from sfumato.evaluate.workload_kernel import ColumnScales
 
         counts = [len(column.low) for column in self.regions]
         before = np.cumsum([0, *counts])
-        return Scales(
+        return ColumnScales(
             first=np.cumsum([0, *(column.count for column in self.regions)]),
             grain=np.array([column.grain for column in self.regions]),
             starts=np.concatenate(
@@ -156,7 +162,7 @@ class Workload(Validated):
         names = (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)) if columns is None else tuple(columns)
         if not names:
             raise InputError("there is no quasi-identifier or sensitive column to ask about; name at least one")
-        return cls([coded(original, settled, name) for name in names], count, range_ratio, seed)
+        return cls([code_original(original, settled, name) for name in names], count, range_ratio, seed)
 
     @cached_property
     def queries(self) -> Queries:
@@ -220,3 +226,60 @@ def _intervals(column: Column, count: int, ratio: float, draw: np.random.Generat
     covered = max(1, int(points * ratio + 0.5))
     offsets = draw.integers(0, points - covered, count, endpoint=True).astype(np.float64)
     return low + offsets, low + offsets + (covered - 1)
+
+
+def expected_count(released: Table, schema: Schema, conditions: Mapping[str, Condition]) -> float:
+    """Return how many rows a generalised table says satisfy every condition.
+
+    A condition is a pair of limits (both counted) on numbers, dates or ordered words, or a list of words.
+
+    >>> import polars as pl, sfumato as sf
+    >>> schema = sf.Schema({
+    ...     "age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(20, 69)),
+    ...     "sex": sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("F", "M"))})
+    >>> table = Table(pl.DataFrame({"age": ["[20-29]", "[20-29]", "[30-69]"], "sex": ["{F, M}", "F", "M"]}))
+    >>> expected_count(table, schema, {"age": (25, 69), "sex": ["F"]})
+    0.75
+    """
+    if released.rows == 0:
+        return 0.0
+    columns = {name: _column(schema, name) for name in conditions}
+    runs = [_runs(columns[name], condition) for name, condition in conditions.items()]
+    boxes = Boxes.of([read_regions(column, released) for column in columns.values()])
+    queries = np.array(list(itertools.product(*runs)), dtype=np.float64)
+    low, high = (np.ascontiguousarray(queries[:, :, end]) for end in (0, 1))
+    return float(boxes.answers(Queries(low, high), "expected").sum())
+
+
+def _column(schema: Schema, name: str) -> Column:
+    """Return a column as its public domain is, without any row."""
+    if name not in schema.columns:
+        raise SchemaError(f"column '{name}' is not in the schema{suggestion(name, schema.columns)}")
+    attribute = schema.columns[name]
+    words = domain_words(attribute)
+    levels = np.array(domain_ends(attribute)) if words is None else list(words)
+    kind = attribute.kind or Kind.CATEGORY
+    return Column(replace(attribute, kind=kind), np.empty(0, dtype=np.int32), levels, has_missing=False)
+
+
+def _runs(column: Column, condition: Condition) -> list[tuple[float, float]]:
+    """Return the stretches of a column's scale that a condition asks for; they do not overlap."""
+    words = domain_words(column.attribute)
+    if words is None:
+        low, high = condition
+        return [(_number(low), _number(high))]
+    if isinstance(condition, tuple) and column.kind is Kind.ORDINAL and len(condition) == 2:
+        first, last = (_place(column, words, word) for word in condition)
+        return [(first, last)]
+    return [(place, place) for place in sorted({_place(column, words, word) for word in condition})]
+
+
+def _place(column: Column, words: Sequence[str], word: object) -> float:
+    if str(word) not in words:
+        raise SchemaError(f"column '{column.name}' has no value '{word}'{suggestion(str(word), words)}")
+    return float(words.index(str(word)))
+
+
+def _number(limit: Limit) -> float:
+    date = dt.date.fromisoformat(limit) if isinstance(limit, str) else limit
+    return float((date - EPOCH).days if isinstance(date, dt.date) else date)

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 INCLUSION, OVERLAP, EXPECTED = 0, 1, 2
 
 
-class Scales(NamedTuple):
+class ColumnScales(NamedTuple):
     """The regions of all columns, one column after another, and the grain of each column.
 
     Column c owns regions `first[c]` to `first[c + 1]`; region r owns runs `starts[r]` to `starts[r + 1]`.
@@ -35,7 +35,7 @@ class Scales(NamedTuple):
 
 @kernel
 def count(
-    scales: Scales, boxes: npt.NDArray[np.int64], weights: Floats, lows: Floats, highs: Floats, how: int
+    scales: ColumnScales, boxes: npt.NDArray[np.int64], weights: Floats, lows: Floats, highs: Floats, how: int
 ) -> Floats:
     """Return each query's count; `boxes[b, c]` is a region, `lows[q, c]` and `highs[q, c]` a condition."""
     queries, columns = lows.shape
@@ -60,7 +60,7 @@ def count(
 
 
 @kernel
-def share(scales: Scales, region: int, low: float, high: float, grain: float, how: int) -> float:
+def share(scales: ColumnScales, region: int, low: float, high: float, grain: float, how: int) -> float:
     """Return the part of a region that a condition counts; a missing value meets no condition."""
     start, end = scales.starts[region], scales.starts[region + 1]
     inside, touched, length = not scales.missing[region] and end > start, False, 0.0

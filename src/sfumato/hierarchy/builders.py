@@ -38,9 +38,11 @@ def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: 
     scale = _scale(values)
     numbers = list(scale.values())
     if all(isinstance(number, int) for number in (*numbers, *widths, origin)):
-        return _stacked(list(scale), [[aligned(number, width, origin) for number in numbers] for width in widths])
+        return _stack_levels(
+            list(scale), [[aligned_interval(number, width, origin) for number in numbers] for width in widths]
+        )
     places = [[(number - origin) // width for number in numbers] for width in widths]
-    return _stacked(list(scale), [_tight_ranges(list(scale), column) for column in places])
+    return _stack_levels(list(scale), [_tight_ranges(list(scale), column) for column in places])
 
 
 def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Number]]) -> Hierarchy:
@@ -66,7 +68,7 @@ def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Nu
         if numbers[0] < min(starts):
             raise ParameterError(f"the value {numbers[0]} lies before the first edge {min(starts)}; add an edge")
     columns = [[max(edge for edge in starts if edge <= number) for number in numbers] for starts in edges]
-    return _stacked(list(scale), [_tight_ranges(list(scale), column) for column in columns])
+    return _stack_levels(list(scale), [_tight_ranges(list(scale), column) for column in columns])
 
 
 def prefixes(values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
@@ -83,7 +85,7 @@ def prefixes(values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
     if list(lengths) != sorted(set(lengths), reverse=True) or not all(0 < length < width for length in lengths):
         raise ParameterError(f"prefix lengths must fall from below {width} to 1; found {list(lengths)}")
     texts = sorted(set(values))
-    return _stacked(texts, [[masked_text(text, length) for text in texts] for length in lengths])
+    return _stack_levels(texts, [[masked_text(text, length) for text in texts] for length in lengths])
 
 
 def dates(days: Sequence[dt.date], steps: Sequence[str] = tuple(PERIODS)) -> Hierarchy:
@@ -97,7 +99,9 @@ def dates(days: Sequence[dt.date], steps: Sequence[str] = tuple(PERIODS)) -> Hie
     if not set(steps) <= set(known) or list(steps) != [step for step in known if step in steps]:
         raise ParameterError(f"calendar steps must be some of {', '.join(known)}, in this order; found {list(steps)}")
     in_order = sorted(set(days))
-    return _stacked([day.isoformat() for day in in_order], [[PERIODS[step](day) for day in in_order] for step in steps])
+    return _stack_levels(
+        [day.isoformat() for day in in_order], [[PERIODS[step](day) for day in in_order] for step in steps]
+    )
 
 
 def ordered(values: Sequence[str], sizes: Sequence[int] | None = None) -> Hierarchy:
@@ -116,7 +120,7 @@ def ordered(values: Sequence[str], sizes: Sequence[int] | None = None) -> Hierar
     for size in sizes:
         runs = [values[start : start + size] for start in range(0, len(values), size)]
         levels.append([range_text(run[0], run[-1], whole=False) for run in runs for _ in run])
-    return _stacked(list(values), levels)
+    return _stack_levels(list(values), levels)
 
 
 def flat(values: Sequence[str]) -> Hierarchy:
@@ -126,7 +130,7 @@ def flat(values: Sequence[str]) -> Hierarchy:
     (('F', '*'), ('M', '*'))
     """
     _refuse_empty("values", values)
-    return _stacked(list(values), [])
+    return _stack_levels(list(values), [])
 
 
 def growing_widths(low: Number, high: Number) -> list[Number]:
@@ -148,17 +152,17 @@ def growing_widths(low: Number, high: Number) -> list[Number]:
     return [width for width in widths if width < high - low] or widths[:1]
 
 
-def aligned(value: Number, width: Number, origin: Number = 0) -> str:
+def aligned_interval(value: Number, width: Number, origin: Number = 0) -> str:
     """Return the interval of whole numbers that a value lies in.
 
-    >>> aligned(17, 5), aligned(17, 1)
+    >>> aligned_interval(17, 5), aligned_interval(17, 1)
     ('[15-19]', '17')
     """
     start = origin + (value - origin) // width * width
     return range_text(str(start), str(start + width - 1), whole=True)
 
 
-def _stacked(values: Sequence[object], levels: Sequence[Sequence[str]]) -> Hierarchy:
+def _stack_levels(values: Sequence[object], levels: Sequence[Sequence[str]]) -> Hierarchy:
     top = [SUPPRESSED] * len(values)
     return Hierarchy.from_rows(zip([str(value) for value in values], *levels, top, strict=True))
 

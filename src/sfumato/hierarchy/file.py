@@ -55,7 +55,7 @@ def hierarchy_from_mapping(content: Mapping[str, Any], name: str = "hierarchy") 
     'lung'
     """
     if isinstance(content.get("builder"), str):
-        return _built(content, name)
+        return _build_by_rule(content, name)
     paths = list(_paths(content, (), name))
     longest = max(paths, key=len, default=())
     short = next((path for path in paths if len(path) < len(longest)), None)
@@ -82,7 +82,7 @@ def _paths(node: Mapping[str, Any], above: tuple[str, ...], name: str) -> Iterat
             raise SchemaError(f"{name}: '{label}' holds {below!r}; wanted a table of labels or a list of values")
 
 
-def _built(content: Mapping[str, Any], name: str) -> Hierarchy:
+def _build_by_rule(content: Mapping[str, Any], name: str) -> Hierarchy:
     rule = content["builder"]
     if rule not in KEYS:
         raise SchemaError(f"{name}: there is no builder '{rule}'{suggestion(rule, KEYS)}")

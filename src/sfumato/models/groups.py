@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.table.coding import Column, observed
+from sfumato.table.coding import Column, only_observed
 from sfumato.table.distinct import distinct, tally
 
 Counts = npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ class Groups:
         found = {}
         for name, column in (sensitive or {}).items():
             if references is None:
-                found[name] = _histograms(classes, observed(column), person, weights)
+                found[name] = _histograms(classes, only_observed(column), person, weights)
             else:
                 found[name] = replace(_histograms(classes, column, person, weights), reference=references[name])
         return cls(sizes, units, found)

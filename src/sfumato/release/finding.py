@@ -1,11 +1,12 @@
 """What an audit found: a claim, a verdict that never says more than was shown, and the evidence.
 
 The verdicts follow the auditing literature (Ding et al. 2018; Kong et al. 2023): a claim is refuted,
-or it is not; it is never proven by a test.
+or it is not; it is never proven by a test. What is not audited is said in one sentence and is no refutation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -31,3 +32,29 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def refuted(self) -> bool:
         """Whether the claim is known to be false."""
         return self.verdict == REFUTED
+
+
+def compare_stated(
+    claim: str, wrong: Mapping[str, tuple[str, str]], evidence: Mapping[str, Any], bound: float | None = None
+) -> Finding:
+    """Return the finding of a comparison: `wrong` names what differs, with what was found and what was stated.
+
+    >>> compare_stated("the file has 3 rows", {"rows": ("2", "3")}, {}).evidence["reason"]
+    'rows: found 2, stated 3'
+    """
+    told = dict(evidence)
+    if wrong:
+        parts = (
+            f"{name}: found {found}{f', stated {stated}' * bool(stated)}" for name, (found, stated) in wrong.items()
+        )
+        told["reason"] = "; ".join(parts)
+    return Finding(claim=claim, verdict=REFUTED if wrong else NOT_REFUTED, bound=bound, evidence=told)
+
+
+def leave_unaudited(claim: str, why: str) -> Finding:
+    """Return the entry for a claim that was not attacked.
+
+    >>> leave_unaudited("ε-differential privacy", "the mechanism is unknown").evidence
+    {'not audited': 'the mechanism is unknown'}
+    """
+    return Finding(claim=claim, verdict=NOT_REFUTED, evidence={"not audited": why})

@@ -14,6 +14,7 @@ from typing import Any
 from sfumato.core.files import Staging
 from sfumato.release.card import Card
 from sfumato.table import Table
+from sfumato.table.formats import find_format
 from sfumato.table.io import write
 
 
@@ -57,6 +58,7 @@ class Release:
         (['out.csv', 'out.csv.card.json'], 64)
         """
         target = Path(path)
+        find_format(target)  # refuses an unknown ending before anything is written
         with Staging() as staging:
             data = staging.place(target)
             card_file = staging.place(card or target.with_name(target.name + ".card.json"))

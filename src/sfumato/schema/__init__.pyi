@@ -1,5 +1,5 @@
 from .attribute import Attribute as Attribute
 from .kinds import Kind as Kind
+from .propose import suggest as suggest
 from .roles import Role as Role
 from .schema import Schema as Schema
-from .suggest_hierarchy import suggest as suggest

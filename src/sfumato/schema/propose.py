@@ -1,10 +1,27 @@
-"""A schema file to start from: guessed roles, types and limits, with comments that say what to check."""
+"""Files to start from: a schema with guessed roles, types and limits, and a hierarchy by the rule that fits a column.
+
+Proposals look at the rows, so like every inferred limit they are for a person to correct (numbers by intervals, dates
+by the calendar, codes by their prefix, as Sweeney 2002 does by hand).
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from sfumato.errors import InputError
+from sfumato.hierarchy import Hierarchy
+from sfumato.hierarchy.builders import growing_widths
+from sfumato.hierarchy.file import hierarchy_from_mapping
 from sfumato.schema.attribute import Attribute
+from sfumato.schema.kinds import Kind, detect, is_missing, parse
 from sfumato.schema.roles import Role
 from sfumato.schema.schema import NamedColumns, Schema, toml_key, toml_value
+from sfumato.table.cells import SUPPRESSED
 
 OPENING = """\
 # Proposed schema: roles are guesses from names, types and limits are read from the rows. Correct them.
@@ -22,6 +39,8 @@ WHY = {
     Role.SENSITIVE: "looks confidential: kept; ask for l-diversity or t-closeness to protect it",
     Role.OTHER: "passed on unchanged: make sure nobody can link it to a person",
 }
+POSTAL_WORDS = re.compile(r"zip|postal|postcode|plz|cep|código", re.IGNORECASE)
+EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
 def propose(table: NamedColumns) -> str:
@@ -50,3 +69,83 @@ def _section(table: NamedColumns, attribute: Attribute) -> str:
         count = table.column(attribute.name).n_unique()
         lines.append(f"# {count} different values")
     return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A proposed hierarchy, and the TOML text that `read_hierarchy` turns into the same tree.
+
+    >>> suggest(pl.Series("sex", ["F", "M"])).hierarchy.leaves
+    ('F', 'M')
+    """
+
+    hierarchy: Hierarchy
+    text: str
+
+
+def suggest(
+    series: pl.Series,
+    kind: Kind | None = None,
+    *,
+    missing: tuple[str, ...] = ("",),
+    categories: Sequence[str] | None = None,
+) -> Suggestion:
+    """Return a hierarchy for the values of a column; `categories` gives ordered words their order.
+
+    >>> print(suggest(pl.Series("zip", ["02139", "02141", "02138"])).text)
+    # zip: codes under ever shorter prefixes
+    builder = "prefixes"
+    values = ["02138", "02139", "02141"]
+    lengths = [4]
+    <BLANKLINE>
+    >>> suggest(pl.Series("age", [16, 94])).hierarchy.paths[0]
+    ('16', '[15-19]', '[10-19]', '[0-19]', '[0-39]', '*')
+    """
+    present = series.filter(~is_missing(series, missing))
+    if present.is_empty():
+        raise InputError(f"column '{series.name}' has no values to make a hierarchy of; give some rows")
+    found = detect(present, missing) if kind is None else kind
+    words = present.cast(pl.String).unique().sort().to_list()
+    if categories is not None:
+        content: dict[str, object] = {"builder": "ordered", "values": list(categories)}
+        return _suggestion(series.name, "words in their order under runs of 2, 4, 8", content)
+    if _are_codes(series.name, words, found):
+        return _suggestion(series.name, *_prefixes(words))
+    if found.numeric:
+        return _suggestion(series.name, *_scale(present, found))
+    return _suggestion(series.name, "values under nothing but *: name groups of your own", {SUPPRESSED: words})
+
+
+def _suggestion(name: str, why: str, content: dict[str, object]) -> Suggestion:
+    lines = [f"# {name}: {why}", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in content.items())]
+    return Suggestion(hierarchy_from_mapping(content), "\n".join(lines) + "\n")
+
+
+def _are_codes(name: str, words: list[str], kind: Kind) -> bool:
+    """Whether the values are postal codes or look like it: equally long, three or more, with a digit in each."""
+    alike = len({len(word) for word in words}) == 1 and len(words[0]) >= 3
+    postal = POSTAL_WORDS.search(name) is not None
+    with_digits = kind is Kind.CATEGORY and all(any(letter.isdigit() for letter in word) for word in words)
+    return alike and (postal or with_digits)
+
+
+def _prefixes(words: list[str]) -> tuple[str, dict[str, object]]:
+    """Return the lengths at which fewer prefixes remain, down to the last one that still tells any apart."""
+    counts = {length: len({word[:length] for word in words}) for length in range(len(words[0]), 0, -1)}
+    lengths = [length for length in list(counts)[1:] if 1 < counts[length] < counts[length + 1]]
+    return "codes under ever shorter prefixes", {"builder": "prefixes", "values": words, "lengths": lengths}
+
+
+def _scale(present: pl.Series, kind: Kind) -> tuple[str, dict[str, object]]:
+    nowhere = pl.Series([False]).new_from_index(0, len(present))
+    numbers = sorted(set(parse(present, kind, nowhere).tolist()))
+    if kind is Kind.DATE:
+        first, last = (dt.date.fromordinal(int(day) + EPOCH) for day in (numbers[0], numbers[-1]))
+        steps = ["month", "quarter", "year", "decade"]
+        return "days under the calendar", {"builder": "dates", "first": first, "last": last, "steps": steps}
+    texts = present.cast(pl.String).unique().to_list()
+    scale: dict[str, object] = {"values": sorted(texts, key=lambda text: (float(text), text))}
+    if kind is Kind.INTEGER:
+        scale = {"low": numbers[0], "high": numbers[-1]}
+    widths: list[object] = list(growing_widths(numbers[0], numbers[-1]))
+    return "numbers under intervals of growing width", {"builder": "intervals", **scale, "widths": widths}

@@ -207,11 +207,11 @@ class Schema:
                     f"column '{name}' has no role; declare one, or say what to do with the rest "
                     "(--other keep or --other drop)"
                 )
-            columns[name] = _typed(attribute, table, weights)
+            columns[name] = _with_kind(attribute, table, weights)
         return replace(self, columns=columns)
 
 
-def _typed(attribute: Attribute, table: NamedColumns, weights: Weights | None) -> Attribute:
+def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | None) -> Attribute:
     if attribute.kind is not None or attribute.role in (Role.IDENTIFIER, Role.OTHER):
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:

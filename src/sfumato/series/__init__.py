@@ -1,7 +1,6 @@
 """What a series of published tables gives away together, although each table alone keeps its promise."""
 
-from sfumato.series.exposure import Exposure
-from sfumato.series.published import Published
-from sfumato.series.space import Space
+from sfumato.series.published import PublishedClasses
+from sfumato.series.space import Exposure, Space
 
-__all__ = ["Exposure", "Published", "Space"]
+__all__ = ["Exposure", "PublishedClasses", "Space"]

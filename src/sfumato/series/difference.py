@@ -11,18 +11,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from sfumato.series.exposure import Exposure, Search
-from sfumato.series.grid import Grid
-from sfumato.series.space import Integers, Layer, Space, Truths, supports
+from sfumato.series.grid import PointGrid
+from sfumato.series.space import Exposure, ExposureSearch, Integers, Layer, Space, Truths, supports
 
 
-def differences(space: Space, present: int, absent: int, search: Search) -> None:
+def differences(space: Space, present: int, absent: int, search: ExposureSearch) -> None:
     """Record what people in release `present` who are not in `absent` lose."""
     layer = Layer(present, supports(newcomers(space, present, absent)))
     few = [number for number, values in enumerate(layer.holds) if 0 < values.bit_count() < search.least]
     if not few:
         return
-    grid = Grid.of(space)
+    grid = PointGrid.of(space)
     if grid.fits:
         painted = grid.paint(layer)
         sizes = np.bitwise_count(painted).sum(axis=1)

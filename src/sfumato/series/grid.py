@@ -12,20 +12,19 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.series.exposure import Box
-from sfumato.series.space import Integers, Layer, Space, Truths, atoms
+from sfumato.series.space import Box, Integers, Layer, Space, Truths, atoms
 
 Bits = npt.NDArray[np.uint64]
 LARGEST = 4_000_000
 
 
-class Grid:
+class PointGrid:
     """All points of a space that published cells tell apart, and which of them each class covers.
 
     >>> import polars as pl
-    >>> from sfumato.series.published import Published
+    >>> from sfumato.series.published import PublishedClasses
     >>> table = pl.DataFrame({"age": ["[20-25]", "[20-25]", "[25-30]"], "ill": ["flu", "gout", "flu"]})
-    >>> grid = Grid(Space(["age"], [Published.of(table, ["age"], "ill")]))
+    >>> grid = PointGrid(Space(["age"], [PublishedClasses.of(table, ["age"], "ill")]))
     >>> grid.shape, grid.paint(Layer(0, grid.space.holds[0])).ravel().tolist()
     ((3,), [3, 3, 1])
     """
@@ -63,7 +62,7 @@ class Grid:
         painted = np.zeros((*self.shape, self.words), dtype=np.uint64)
         for number, values in enumerate(layer.holds):
             sides = [np.flatnonzero(members[layer.release][number]) for members in self.members]
-            painted[np.ix_(*sides)] |= self._packed(values)
+            painted[np.ix_(*sides)] |= self._pack_values(values)
         return painted.reshape(-1, self.words)
 
     def boxes(self, cells: Integers, left: Bits) -> Iterator[tuple[Box, int, tuple[int, ...]]]:
@@ -91,7 +90,7 @@ class Grid:
             box = tuple(
                 sum(masks[place] for place in side.tolist()) for masks, side in zip(self.masks, sides, strict=True)
             )
-            yield box, self._unpacked(kinds[number]), point
+            yield box, self._unpack_values(kinds[number]), point
 
     def holder(self, layer: Layer, point: Sequence[int], values: int, least: int) -> int | None:
         """Return a class at a point that has one of the values and, over all, at least `least` of them."""
@@ -106,14 +105,14 @@ class Grid:
 
     @staticmethod
     @lru_cache(maxsize=1)
-    def of(space: Space) -> Grid:
+    def of(space: Space) -> PointGrid:
         """Return the grid of a space, made once."""
-        return Grid(space)
+        return PointGrid(space)
 
-    def _packed(self, values: int) -> Bits:
+    def _pack_values(self, values: int) -> Bits:
         return np.frombuffer(values.to_bytes(8 * self.words, "little"), dtype=np.uint64)
 
-    def _unpacked(self, words: Bits) -> int:
+    def _unpack_values(self, words: Bits) -> int:
         return int.from_bytes(words.tobytes(), "little")
 
 

@@ -11,19 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.series.exposure import Box, Exposure, Search
-from sfumato.series.grid import Bits, Grid
-from sfumato.series.space import Integers, Layer, Space, cut
+from sfumato.series.grid import Bits, PointGrid
+from sfumato.series.space import Box, Exposure, ExposureSearch, Integers, Layer, Space, cut
 
 POINTS_AT_ONCE = 1000
 
 
-def intersections(space: Space, first: int, others: Sequence[int], search: Search) -> None:
+def intersections(space: Space, first: int, others: Sequence[int], search: ExposureSearch) -> None:
     """Record what people in release `first` and any of the `others` lose.
 
     A class that shows too few values by itself is left to the audit of single releases.
     """
-    grid = Grid.of(space)
+    grid = PointGrid.of(space)
     if not grid.fits:
         _by_chains(space, first, others, search)
         return
@@ -45,7 +44,9 @@ class _Points:
     left: Bits
 
 
-def _by_points(grid: Grid, painted: dict[int, Bits], points: _Points, others: Sequence[int], search: Search) -> None:
+def _by_points(
+    grid: PointGrid, painted: dict[int, Bits], points: _Points, others: Sequence[int], search: ExposureSearch
+) -> None:
     """Record exposures one release further, and go on from the points that are still safe."""
     for place, other in enumerate(others):
         if len(points.cells) == 0 or not search.complete:
@@ -61,7 +62,9 @@ def _by_points(grid: Grid, painted: dict[int, Bits], points: _Points, others: Se
         _by_points(grid, painted, _Points(releases, points.cells[safe], left[safe]), others[place + 1 :], search)
 
 
-def _record(grid: Grid, releases: tuple[int, ...], box: Box, values: int, point: Sequence[int], search: Search) -> None:
+def _record(
+    grid: PointGrid, releases: tuple[int, ...], box: Box, values: int, point: Sequence[int], search: ExposureSearch
+) -> None:
     present = tuple(sorted(releases))
     classes = [grid.holder(_layer(grid.space, release), point, values, search.least) for release in present]
     named = tuple(number for number in classes if number is not None)
@@ -79,7 +82,7 @@ class _Chain:
     values: int
 
 
-def _by_chains(space: Space, first: int, others: Sequence[int], search: Search) -> None:
+def _by_chains(space: Space, first: int, others: Sequence[int], search: ExposureSearch) -> None:
     chains = []
     for other in others:
         chains += _pairs(space, first, other, search)
@@ -87,7 +90,7 @@ def _by_chains(space: Space, first: int, others: Sequence[int], search: Search) 
         chains = [longer for chain in chains for longer in _longer(space, chain, others, search)]
 
 
-def _pairs(space: Space, first: int, other: int, search: Search) -> list[_Chain]:
+def _pairs(space: Space, first: int, other: int, search: ExposureSearch) -> list[_Chain]:
     """Record exposures between two releases; return the pairs of classes that are still safe."""
     common = space.common(first, other)
     fit = (_sizes(space, first) >= search.least)[:, None] & (_sizes(space, other) >= search.least)[None, :]
@@ -109,7 +112,7 @@ def _start(space: Space, releases: tuple[int, int], classes: tuple[int, int]) ->
     return _Chain(releases, classes, box or (), values)
 
 
-def _longer(space: Space, chain: _Chain, others: Sequence[int], search: Search) -> list[_Chain]:
+def _longer(space: Space, chain: _Chain, others: Sequence[int], search: ExposureSearch) -> list[_Chain]:
     """Record exposures one release further; return the combinations that are still safe."""
     safe = []
     for other in (release for release in others if others.index(release) > others.index(chain.releases[-1])):
@@ -129,7 +132,7 @@ def _longer(space: Space, chain: _Chain, others: Sequence[int], search: Search) 
     return safe
 
 
-def _judge(space: Space, chain: _Chain, search: Search) -> None:
+def _judge(space: Space, chain: _Chain, search: ExposureSearch) -> None:
     """Record an exposure if some point of the chain's box has no other class to hide in."""
     found = space.narrow([_layer(space, release) for release in chain.releases], chain.classes, chain.box, search)
     if found is not None:

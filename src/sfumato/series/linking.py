@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from sfumato.series.exposure import Box, Exposure, Search
-from sfumato.series.space import Space, cut, uncovered
+from sfumato.series.space import Box, Exposure, ExposureSearch, Space, cut, find_uncovered
 
 
 @dataclass
@@ -25,7 +24,7 @@ class Linked:
     values: int = 0
 
 
-def linkings(space: Space, persons: Sequence[pl.Series], values: Sequence[pl.Series], search: Search) -> None:
+def linkings(space: Space, persons: Sequence[pl.Series], values: Sequence[pl.Series], search: ExposureSearch) -> None:
     """Record what people lose whose pseudonyms are published, row by row."""
     for present, boxes in _patterns(space, persons, values).items():
         by_class: dict[int, list[tuple[int, Box, int]]] = defaultdict(list)
@@ -35,7 +34,7 @@ def linkings(space: Space, persons: Sequence[pl.Series], values: Sequence[pl.Ser
             if linked.values.bit_count() >= search.least or not _safe_alone(space, present, linked, search.least):
                 continue
             near = space.overlap(present[0], present[0])[linked.classes[0]].nonzero()[0].tolist()
-            found = uncovered(box, [0], [entry for number in near for entry in by_class[number]], search)
+            found = find_uncovered(box, [0], [entry for number in near for entry in by_class[number]], search)
             if found is not None:
                 absent = tuple(release for release in range(len(persons)) if release not in present)
                 search.exposures.append(

@@ -19,11 +19,11 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Published:
+class PublishedClasses:
     """Classes of a published table: `cells` numbers each class's texts by column, `counts` its sensitive values.
 
     >>> table = pl.DataFrame({"age": ["[20-25]", "[20-25]", "30"], "disease": ["flu", "gout", "flu"]})
-    >>> published = Published.of(table, ["age"], "disease")
+    >>> published = PublishedClasses.of(table, ["age"], "disease")
     >>> published.texts, published.values, published.counts.tolist()
     ((('30', '[20-25]'),), ('flu', 'gout'), [[1, 0], [1, 1]])
     """
@@ -35,10 +35,10 @@ class Published:
     rows: Integers
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, quasi: Sequence[str], sensitive: str) -> Published:
+    def of(cls, frame: pl.DataFrame, quasi: Sequence[str], sensitive: str) -> PublishedClasses:
         """Return the classes that the published texts form; `rows` is the class of each row."""
-        columns = [_coded(column_text(frame, name)) for name in quasi]
-        values, value = _coded(column_text(frame, sensitive))
+        columns = [code_texts(column_text(frame, name)) for name in quasi]
+        values, value = code_texts(column_text(frame, sensitive))
         numbering = distinct([codes for _, codes in columns], [len(texts) for texts, _ in columns])
         examples = numbering.examples
         pairs = numbering.ids * len(values) + value
@@ -51,6 +51,11 @@ class Published:
         )
 
 
-def _coded(series: pl.Series) -> tuple[tuple[str, ...], Integers]:
+def code_texts(series: pl.Series) -> tuple[tuple[str, ...], Integers]:
+    """Return the distinct texts of a column in their order, and which of them each row shows.
+
+    >>> code_texts(pl.Series(["b", "a", "b"]))
+    (('a', 'b'), array([1, 0, 1]))
+    """
     texts = series.unique().sort().to_list()
     return tuple(texts), series.cast(pl.Enum(texts)).to_physical().cast(pl.Int64).to_numpy()

@@ -1,23 +1,69 @@
 """The releases of a series in one space: boxes of atoms, sensitive values as bits, and which classes overlap.
 
-Boxes are products of cells, as generalisation makes them (LeFevre, DeWitt & Ramakrishnan 2006).
+Boxes are products of cells, as generalisation makes them (LeFevre, DeWitt & Ramakrishnan 2006). The attacker knows a
+person's quasi-identifiers and which releases the person is in, as in chapter 2 of Pereira 2014 and in Xiao & Tao 2007.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.schema import Attribute
-from sfumato.series.exposure import Box, Search
-from sfumato.series.published import Published
+from sfumato.series.published import PublishedClasses
 from sfumato.table.axis import CellAxis
 
 Truths = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
+Box = tuple[int, ...]
+Attack = Literal["intersection", "difference", "linking"]
+LIMIT = 1_000_000
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """People in `box` who are in the releases `present` and not in `absent` have one of `values` (as bits).
+
+    `classes` are the classes, one for each release present, that the conclusion was drawn from.
+
+    >>> Exposure("intersection", (0, 1), (), (4, 2), (7, 1), 0b100).size
+    1
+    """
+
+    attack: Attack
+    present: tuple[int, ...]
+    absent: tuple[int, ...]
+    classes: tuple[int, ...]
+    box: Box
+    values: int
+    persons: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many sensitive values remain possible."""
+        return self.values.bit_count()
+
+
+@dataclass
+class ExposureSearch:
+    """The exposures found so far (fewer than `least` values left), and the effort that may still be spent.
+
+    >>> ExposureSearch(2).complete
+    True
+    """
+
+    least: int
+    exposures: list[Exposure] = field(default_factory=list)
+    effort: int = LIMIT
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out for want of effort."""
+        return self.effort > 0
 
 
 @dataclass(frozen=True)
@@ -29,18 +75,21 @@ class Layer:
 
 
 class Space:
-    """Published tables over the same quasi-identifiers and one sensitive column, ready to be compared.
+    """PublishedClasses tables over the same quasi-identifiers and one sensitive column, ready to be compared.
 
     >>> import polars as pl
-    >>> first = Published.of(pl.DataFrame({"age": ["[20-25]", "30"], "ill": ["flu", "flu"]}), ["age"], "ill")
-    >>> second = Published.of(pl.DataFrame({"age": ["[25-30]"], "ill": ["gout"]}), ["age"], "ill")
+    >>> first = PublishedClasses.of(pl.DataFrame({"age": ["[20-25]", "30"], "ill": ["flu", "flu"]}), ["age"], "ill")
+    >>> second = PublishedClasses.of(pl.DataFrame({"age": ["[25-30]"], "ill": ["gout"]}), ["age"], "ill")
     >>> space = Space(["age"], [first, second])
     >>> space.overlap(0, 1).tolist(), space.words(space.holds[1][0])
     ([[True], [True]], ['gout'])
     """
 
     def __init__(
-        self, quasi: Sequence[str], releases: Sequence[Published], attributes: Mapping[str, Attribute] | None = None
+        self,
+        quasi: Sequence[str],
+        releases: Sequence[PublishedClasses],
+        attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
         known = attributes or {}
         self.quasi = tuple(quasi)
@@ -55,11 +104,11 @@ class Space:
         self.holds = [supports(counts) for counts in self.counts]
         self._overlaps: dict[tuple[int, int], Truths] = {}
 
-    def _boxes(self, release: Published) -> list[Box]:
+    def _boxes(self, release: PublishedClasses) -> list[Box]:
         masks = [[axis[text] for text in texts] for axis, texts in zip(self.axes, release.texts, strict=True)]
         return [tuple(mask[cell] for mask, cell in zip(masks, row, strict=True)) for row in release.cells.tolist()]
 
-    def _counts(self, release: Published) -> Integers:
+    def _counts(self, release: PublishedClasses) -> Integers:
         places = [self.values.index(value) for value in release.values]
         counts = np.zeros((len(release.counts), len(self.values)), dtype=np.int64)
         counts[:, places] = release.counts
@@ -90,7 +139,9 @@ class Space:
         """Return a box as text by column."""
         return {name: axis.text(mask) for name, axis, mask in zip(self.quasi, self.axes, box, strict=True)}
 
-    def narrow(self, layers: Sequence[Layer], near: Sequence[int], box: Box, search: Search) -> tuple[Box, int] | None:
+    def narrow(
+        self, layers: Sequence[Layer], near: Sequence[int], box: Box, search: ExposureSearch
+    ) -> tuple[Box, int] | None:
         """Return a part of `box` where too few values remain possible, and those values, if there is one.
 
         Where classes of one release overlap, a person in the overlap may be in either, so their values add up;
@@ -101,7 +152,7 @@ class Space:
             for place, (layer, own) in enumerate(zip(layers, near, strict=True))
             for number in np.flatnonzero(self.overlap(layer.release, layer.release)[own]).tolist()
         ]
-        return uncovered(box, [0] * len(layers), others, search)
+        return find_uncovered(box, [0] * len(layers), others, search)
 
 
 def supports(counts: Integers) -> list[int]:
@@ -137,8 +188,8 @@ def without(box: Box, other: Box) -> Iterator[Box]:
         done = (*done, one & two)
 
 
-def uncovered(
-    box: Box, unions: Sequence[int], others: Sequence[tuple[int, Box, int]], search: Search
+def find_uncovered(
+    box: Box, unions: Sequence[int], others: Sequence[tuple[int, Box, int]], search: ExposureSearch
 ) -> tuple[Box, int] | None:
     """Return the first part of a box where the layers' unions leave too few values in common, and those values.
 
@@ -160,7 +211,7 @@ def uncovered(
     if not partial:
         return (box, left) if left else None
     for piece in (*without(box, partial[0][1]), cut(box, partial[0][1])):
-        found = None if piece is None else uncovered(piece, whole, partial, search)
+        found = None if piece is None else find_uncovered(piece, whole, partial, search)
         if found is not None:
             return found
     return None

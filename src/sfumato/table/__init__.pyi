@@ -1,3 +1,4 @@
 from . import samples as samples
+from .formats import Format as Format
 from .io import read as read
 from .table import Table as Table

@@ -102,17 +102,17 @@ class CellAxis:
             mask = 0
             if cell.limits is not None:
                 mask = (1 << (places[cell.limits[1]] + 1)) - (1 << places[cell.limits[0]])
-            masks[text] = self._completed(cell, mask)
+            masks[text] = self._complete_mask(cell, mask)
         return masks
 
     def _word_masks(self) -> dict[str | None, int]:
         places = {name: place for place, name in enumerate(self._names)}
         return {
-            text: self._completed(cell, sum(1 << places[word] for word in self._covers[text]))
+            text: self._complete_mask(cell, sum(1 << places[word] for word in self._covers[text]))
             for text, cell in self.cells.items()
         }
 
-    def _completed(self, cell: Cell, mask: int) -> int:
+    def _complete_mask(self, cell: Cell, mask: int) -> int:
         whole = (1 << self.size) - 1 if cell.everything else mask | (cell.missing << self._named)
         return whole & ~self._empty
 

@@ -111,7 +111,7 @@ def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Co
     hierarchy = attribute.hierarchy
     if hierarchy is not None:
         marks = tuple(mark for mark in attribute.missing if mark not in hierarchy.leaves)  # a listed mark is a value
-        words = _texts(_plain(series, attribute.kind))
+        words = _texts(_as_listed(series, attribute.kind))
         return _code_words(words, is_missing(words, marks), attribute, hierarchy.leaves)
     missing = is_missing(series, attribute.missing)
     has_missing = bool(missing.any())
@@ -124,12 +124,12 @@ def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Co
     return _code_words(texts, missing, attribute, seen.unique().sort().to_list())
 
 
-def observed(column: Column) -> Column:
+def only_observed(column: Column) -> Column:
     """Return the column with codes for the values that occur, and no others.
 
     >>> from sfumato.schema import Role
     >>> ages = code(pl.Series("age", [29, 31]), Attribute("age", Role.SENSITIVE, Kind.INTEGER))
-    >>> observed(ages).codes.tolist(), ages.codes.tolist()
+    >>> only_observed(ages).codes.tolist(), ages.codes.tolist()
     ([0, 1], [0, 2])
     """
     present = np.bincount(column.codes, minlength=column.size) > 0
@@ -151,7 +151,7 @@ def _texts(series: pl.Series) -> pl.Series:
     return series if series.dtype == pl.String else series.cast(pl.String)
 
 
-def _plain(series: pl.Series, kind: Kind | None) -> pl.Series:
+def _as_listed(series: pl.Series, kind: Kind | None) -> pl.Series:
     """Return values as a hierarchy lists them: days without hours, whole numbers without a decimal point."""
     if kind is Kind.DATE and series.dtype == pl.Datetime:
         return series.cast(pl.Date)

@@ -1,33 +1,29 @@
-"""Tables in from files and out to files: CSV, Parquet, JSON lines and Arrow; `-` is a pipe.
+"""Tables in from files and out to files, in any installed format; `-` is a pipe.
 
-Formats are told apart by their first bytes, so a wrong file ending does no harm.
+What the formats are, and how a file's is found, is the matter of `table.formats`.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import re
 import signal
 import sys
 import zlib
-from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
 import polars as pl
 
-from sfumato.errors import InputError
-from sfumato.table.table import Table, _plain
+from sfumato.errors import InputError, SfumatoError
+from sfumato.table.formats import find_format
+from sfumato.table.table import Table
 
-DELIMITERS = ",;\t|"
-QUOTED = re.compile(r'"[^"]*("|$)')
+GZIPPED = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+START = 1024  # bytes by which formats are told apart
 
 
 def read(path: str | Path) -> Table:
-    r"""Return the table in a file: CSV (also .gz, any delimiter), Parquet, JSON lines or Arrow.
+    r"""Return the table in a file: CSV (any delimiter), Parquet, JSON lines, Arrow or a format you installed, also .gz.
 
     CSV cells stay text until a schema says what they are, except whole columns of integers that read back as they
     were written; so `02139` stays `02139`.
@@ -39,25 +35,19 @@ def read(path: str | Path) -> Table:
     ('02139', 31)
     """
     data, name = _bytes(path)
-    if data[:2] == b"\x1f\x8b":
+    if data[:2] == GZIPPED:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"file '{name}' is a damaged gzip file: {error}") from error
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data or data.isspace():
+    if not data or data.removeprefix(BYTE_ORDER_MARK).isspace() or data == BYTE_ORDER_MARK:
         raise InputError(f"file '{name}' is empty; give a header line and rows")
     try:
-        if data[:4] == b"PAR1":
-            return Table(_plain(pl.read_parquet(io.BytesIO(data))))
-        if data[:6] == b"ARROW1":
-            return Table(_plain(pl.read_ipc(io.BytesIO(data))))
-        if data[:1024].lstrip()[:1] == b"{":
-            return Table(_plain(pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)))
-        return _read_csv(data, name)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(f"file '{name}' cannot be read as a table: {reason}") from error
+        return find_format(path, data[:START]).read(data, name)
+    except SfumatoError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:  # a stranger's reader may raise anything
+        raise InputError(f"file '{name}' cannot be read as a table: {_first_line(error)}") from error
 
 
 def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
@@ -69,21 +59,21 @@ def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
     >>> file.read_text()
     'age\n[30-39]\n'
     """
-    suffixes = [suffix.casefold() for suffix in Path(path).suffixes]
-    kind = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
-    compression: Literal["gzip", "uncompressed"] = "gzip" if suffixes[-1:] == [".gz"] else "uncompressed"
     if str(path) == "-":
         sys.stdout.buffer.write(frame.write_csv(separator=delimiter).encode())
         sys.stdout.buffer.flush()
-    elif kind in {".parquet", ".pq"}:
-        frame.write_parquet(path)
-    elif kind in {".arrow", ".ipc", ".feather"}:
-        frame.write_ipc(path)
-    elif kind in {".jsonl", ".ndjson"}:
-        frame.write_ndjson(path, compression=compression, check_extension=False)
-    else:
-        separator = "\t" if kind == ".tsv" else delimiter
-        frame.write_csv(path, separator=separator, compression=compression, check_extension=False)
+        return
+    found = find_format(path)
+    try:
+        found.write(Table(frame, delimiter=delimiter), Path(path))
+    except (SfumatoError, OSError):
+        raise
+    except Exception as error:
+        raise InputError(f"the table cannot be written as {found.name}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _bytes(path: str | Path) -> tuple[bytes, str]:
@@ -97,120 +87,3 @@ def _bytes(path: str | Path) -> tuple[bytes, str]:
         raise InputError(f"file '{path}' does not exist; check the name") from None
     except OSError as error:
         raise InputError(f"file '{path}' cannot be read: {error.strerror}") from error
-
-
-def _read_csv(data: bytes, name: str) -> Table:
-    data = data.lstrip(b"\r\n")
-    _refuse_bad_text(data, name)
-    if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")  # line ends of old Macs
-    delimiter, header = _header(data, name)
-    if len(header) > 1 and data.endswith((b"\n\n", b"\n\r\n")):
-        data = data.rstrip(b"\r\n") + b"\n"
-    try:
-        frame = _typed(data, delimiter)
-    except pl.exceptions.ComputeError as error:
-        _refuse_ragged(data, delimiter, len(header), name, strict=True)
-        raise InputError(
-            f"file '{name}' cannot be read: a quote stands inside a cell that is not quoted; quote the cell and "
-            "double the quote"
-        ) from error
-    if frame.height == 0:
-        raise InputError(f"file '{name}' has a header and no rows; give rows")
-    if len(header) > 1 and frame.get_column(frame.columns[-1]).null_count() and _suspicious(data, delimiter, frame):
-        _refuse_ragged(data, delimiter, len(header), name)
-    frame.columns = header
-    return Table(frame, delimiter=delimiter)
-
-
-def _typed(data: bytes, delimiter: str) -> pl.DataFrame:
-    """Return the columns as text, or as integers where every cell reads back as the very text it was.
-
-    Leading zeros and blanks, plus signs and minus zero would be lost, so a column with one of them stays text.
-    """
-    start = pl.read_csv(data, separator=delimiter, infer_schema=False, n_rows=1000)
-    whole = [column.name for column in start if column.null_count() < start.height and _reads_back(column)]
-    if whole and not _may_lose(data, delimiter):
-        types = {name: pl.Int64 if name in whole else pl.String for name in start.columns}
-        with suppress(pl.exceptions.ComputeError):
-            return pl.read_csv(data, separator=delimiter, schema=types)
-    frame = pl.read_csv(data, separator=delimiter, infer_schema=False)
-    return frame.with_columns(frame[name].cast(pl.Int64) for name in whole if _reads_back(frame[name]))
-
-
-def _may_lose(data: bytes, delimiter: str) -> bool:
-    """Return whether some cell has a leading zero, a plus sign, a minus zero or a leading blank."""
-    if b"+" in data:
-        return True
-    codes = np.frombuffer(data, dtype=np.uint8)
-    openers = np.zeros(256, dtype=np.bool_)
-    openers[[ord(delimiter), ord("\n"), ord('"')]] = True
-    for blank in " \t":
-        if blank != delimiter and blank.encode() in data:
-            before = codes[np.flatnonzero(codes[1:] == ord(blank))]
-            if openers[before].any():
-                return True
-    zeros = np.flatnonzero(codes[1:-1] == ord("0")) + 1
-    before, after = codes[zeros - 1], codes[zeros + 1]
-    digit = (after >= ord("0")) & (after <= ord("9"))
-    return bool(((openers[before] & digit) | (before == ord("-"))).any())
-
-
-def _reads_back(texts: pl.Series) -> bool:
-    numbers = texts.cast(pl.Int64, strict=False)
-    return numbers.null_count() == texts.null_count() and (numbers.cast(pl.String) == texts).all()
-
-
-def _header(data: bytes, name: str) -> tuple[str, list[str]]:
-    """Return the delimiter, the commonest of the first line outside quotes, and the columns' names."""
-    start = data[:1_000_000].decode(errors="ignore")
-    unquoted = QUOTED.sub("", start.partition("\n")[0])
-    delimiter = max(DELIMITERS, key=unquoted.count)
-    try:
-        header = next(csv.reader(io.StringIO(start, newline=""), delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        raise InputError(f"file '{name}' line 1: the header cannot be read: {error}; check its quotes") from None
-    for position, column in enumerate(header, start=1):
-        if not column.strip():
-            raise InputError(f"file '{name}': column {position} has no name; name every column")
-        if column in header[: position - 1]:
-            raise InputError(f"file '{name}': two columns are called '{column}'; rename one")
-    return delimiter, header
-
-
-def _suspicious(data: bytes, delimiter: str, frame: pl.DataFrame) -> bool:
-    """Return whether a line may be too short: only then is the slow scan of every line worth it."""
-    if b'"' in data:
-        return True
-    return data.count(delimiter.encode()) != (frame.height + 1) * (frame.width - 1)
-
-
-def _refuse_bad_text(data: bytes, name: str) -> None:
-    if data.isascii() and b"\0" not in data:
-        return
-    if b"\0" in data:
-        raise InputError(f"file '{name}' is not a text file (it holds zero bytes); give CSV in UTF-8")
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"file '{name}' line {line}: byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        ) from None
-
-
-def _refuse_ragged(data: bytes, delimiter: str, width: int, name: str, *, strict: bool = False) -> None:
-    """Refuse the first line that has too few or too many fields and, if `strict`, one with a wrong quote."""
-    csv.field_size_limit(max(csv.field_size_limit(), len(data)))  # a long text is no error
-    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=delimiter, strict=strict)
-    line = 1
-    try:
-        for row in reader:
-            if len(row) != width:
-                found = f"{len(row)} field{'' if len(row) == 1 else 's'}"
-                raise InputError(
-                    f"file '{name}' line {line}: found {found}; the header has {width}, so complete or quote the line"
-                )
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"file '{name}' line {line}: {error}; check the quotes") from None

@@ -35,9 +35,9 @@ class Table:
         1
         """
         if isinstance(frame, pl.DataFrame):
-            return cls(_plain(frame))
+            return cls(plain_columns(frame))
         if isinstance(frame, pl.LazyFrame):
-            return cls(_plain(frame.collect()), backend="lazy")
+            return cls(plain_columns(frame.collect()), backend="lazy")
         import narwhals as nw
 
         try:
@@ -52,7 +52,7 @@ class Table:
         if len(set(names)) != len(names):
             raise InputError("the dataframe has two columns of the same name; rename one")
         columns = {str(name): _as_polars(str(name), wrapped.get_column(name)) for name in wrapped.columns}
-        return cls(_plain(pl.DataFrame(columns)), backend=str(wrapped.implementation.value))
+        return cls(plain_columns(pl.DataFrame(columns)), backend=str(wrapped.implementation.value))
 
     @property
     def rows(self) -> int:
@@ -102,8 +102,12 @@ def _as_polars(name: str, column: Any) -> pl.Series:
     return series
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with dictionary columns as text, refusing nested and nameless ones."""
+def plain_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with dictionary columns as text, refusing nested and nameless ones.
+
+    >>> plain_columns(pl.DataFrame({"sex": pl.Series(["F"], dtype=pl.Categorical)})).schema["sex"]
+    String
+    """
     for position, (name, dtype) in enumerate(frame.schema.items(), start=1):
         if not name.strip():
             raise InputError(f"column {position} has no name; name every column")

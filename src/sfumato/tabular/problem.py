@@ -21,7 +21,7 @@ from sfumato.models.groups import Groups
 from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import is_missing
 from sfumato.table import Table
-from sfumato.table.coding import Column, code, observed
+from sfumato.table.coding import Column, code, only_observed
 from sfumato.table.distinct import Integers, Numbering, distinct
 
 
@@ -57,7 +57,9 @@ class Problem:
                 raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
         rows = None if weights is None else int(weights.sum())
         quasi = [code(table.column(name), settled.columns[name], rows) for name in settled.names(Role.QUASI)]
-        sensitive = {name: observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)}
+        sensitive = {
+            name: only_observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)
+        }
         person = None
         if settled.person is not None:
             person = number_persons(table.column(settled.person), settled.columns[settled.person].missing)

@@ -70,7 +70,7 @@ def recode(column: Column, codes: Codes, classes: Index, count: int, ranges: str
     keys = (extent.low.astype(np.int64) * (column.size + 1) + extent.high) * 2 + extent.missing
     _, first, index = np.unique(keys, return_index=True, return_inverse=True)
     texts = [_text(column, int(extent.low[i]), int(extent.high[i]), missing=bool(extent.missing[i])) for i in first]
-    return [written(column.name, texts, index)]
+    return [distinct_texts(column.name, texts, index)]
 
 
 def _text(column: Column, low: int, high: int, *, missing: bool) -> str | None:
@@ -112,7 +112,7 @@ def limits(column: Column, extent: Extent) -> list[Coarse]:
         shown = [column.value(int(code)) for code in distinct]
         if empty.any():
             shown, index = [*shown, None], np.where(empty, len(shown), index)
-        columns.append(written(f"{column.name}_{end}", shown, index))
+        columns.append(distinct_texts(f"{column.name}_{end}", shown, index))
     if column.has_missing:
         columns.append(Coarse(f"{column.name}_{LIMITS[2]}", pl.Series([False, True]), extent.missing.astype(np.int64)))
     return columns
@@ -131,7 +131,7 @@ def _sets(column: Column, codes: Codes, classes: Index, count: int) -> Coarse:
         if place == len(texts):
             texts.append(_set_text(column, part))
         index[number] = place
-    return written(column.name, texts, index)
+    return distinct_texts(column.name, texts, index)
 
 
 def _set_text(column: Column, members: Index) -> str | None:
@@ -140,10 +140,10 @@ def _set_text(column: Column, members: Index) -> str | None:
     return set_text([column.text(int(code)) for code in members])
 
 
-def written(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:
+def distinct_texts(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:
     """Return a column whose distinct values really are distinct: equal texts become one.
 
-    >>> written("sex", ["*", "F", "*"], np.array([0, 1, 2])).index.tolist()
+    >>> distinct_texts("sex", ["*", "F", "*"], np.array([0, 1, 2])).index.tolist()
     [0, 1, 0]
     """
     unique = list(dict.fromkeys(values))

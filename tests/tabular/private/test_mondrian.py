@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import ParameterError
-from sfumato.evaluate.counting import Condition
+from sfumato.evaluate.workload import Condition
 from sfumato.random import SeededNoise, SeededSource
 from sfumato.tabular.private.mondrian import side_text
 from sfumato.tabular.private.mondrian import tree as trees

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.audit.composition.answers import Asked, Claim, Numbers, Shown
-from sfumato.audit.composition.comparison import Comparison
-from sfumato.audit.composition.neighbours import Change, Classes, Flags, Neighbourhood, change, tabulated
+from sfumato.audit.composition.answers import Asked, Claim, NeighbourAnswers, Numbers, Shown
+from sfumato.audit.composition.neighbours import Change, Classes, Flags, Neighbourhood, change, tabulate_changes
 from sfumato.audit.composition.random_groups import audited_groups
 from sfumato.core.progress import tell
 from sfumato.errors import UnsatisfiableError
@@ -63,13 +62,15 @@ def composition(  # noqa: PLR0913  # the release, the answers, and how long to l
     chosen = Mondrian() if anonymizer is None else anonymizer
     if isinstance(chosen, Anatomy):
         return audited_groups(table, schema, models, chosen, claim)
-    search = Search.over(Neighbourhood.of(table, schema, models, additions=max(1, trials), seed=seed), chosen, claim)
+    search = NeighbourSearch.over(
+        Neighbourhood.of(table, schema, models, additions=max(1, trials), seed=seed), chosen, claim
+    )
     search.attack_smallest()
     return search.finding(search.look_around())
 
 
 @dataclass(eq=False)
-class Search:
+class NeighbourSearch:
     """The attack as it goes: the anonymised table, and the worst pair so far, of all and of classes of exactly k."""
 
     around: Neighbourhood
@@ -78,11 +79,11 @@ class Search:
     numbers: Numbers | None
     base: Classes
     shown: Shown
-    worst: Comparison | None = None
-    target: Comparison | None = None
+    worst: NeighbourAnswers | None = None
+    target: NeighbourAnswers | None = None
 
     @classmethod
-    def over(cls, around: Neighbourhood, anonymizer: PartitionAnonymizer, claim: Claim) -> Search:
+    def over(cls, around: Neighbourhood, anonymizer: PartitionAnonymizer, claim: Claim) -> NeighbourSearch:
         """Return the search with the full table anonymised."""
         problem = around.coded
         numbers = None if claim.answer == "count" else Numbers.of(problem.table, problem.schema, problem.least_units)
@@ -113,7 +114,7 @@ class Search:
         for place, number in enumerate(numbers):
             tell(0.3 * place / len(numbers), "dropping a row of a class of exactly k")
             row = int(np.flatnonzero(classes.labels == number)[0])
-            compared = self._compared(row, self.around.without(row, kept), classes, shown)
+            compared = self._compare(row, self.around.without(row, kept), classes, shown)
             if compared is not None:
                 self._aim(replace(compared, dropped=dropped), number)
 
@@ -131,27 +132,27 @@ class Search:
         return found
 
     def _changes(self, row: int, kept: Flags) -> Iterator[Change]:
-        compared = self._compared(row, kept, self.base, self.shown)
+        compared = self._compare(row, kept, self.base, self.shown)
         if compared is not None:
             self._consider(compared)
             yield compared.change
 
-    def _compared(self, row: int, kept: Flags, base: Classes, shown: Shown) -> Comparison | None:
+    def _compare(self, row: int, kept: Flags, base: Classes, shown: Shown) -> NeighbourAnswers | None:
         """Return the answers to all boxes gone or new, with and without a row."""
         after = self.around.classes(self.anonymizer, kept)
         if after is None:
             return None
         found = change(base, after)
         if found.count == 0:
-            return Comparison.nothing(row, found)
+            return NeighbourAnswers.nothing(row, found)
         then = Shown.of(self.anonymizer, after, self.numbers)
-        return Comparison.of(row, found, (shown, then), self.claim, self.numbers)
+        return NeighbourAnswers.of(row, found, (shown, then), self.claim, self.numbers)
 
-    def _consider(self, compared: Comparison) -> None:
+    def _consider(self, compared: NeighbourAnswers) -> None:
         if self.worst is None or compared.difference > self.worst.difference:
             self.worst = compared
 
-    def _aim(self, compared: Comparison, number: int) -> None:
+    def _aim(self, compared: NeighbourAnswers, number: int) -> None:
         """Keep a comparison, and in it the box of the very class that had k rows."""
         self._consider(compared)
         for place in np.flatnonzero(compared.change.gone == number).tolist():
@@ -167,7 +168,7 @@ class Search:
         refuted = bound > self.claim.epsilon * (1 + SLACK)
         columns, rows = self.around.coded.quasi, self.around.rows
         told = {
-            name: None if lead is None or lead.change.count == 0 else lead.told(columns, rows, scale)
+            name: None if lead is None or lead.change.count == 0 else lead.evidence(columns, rows, scale)
             for name, lead in (("worst", self.worst), ("class of k", self.target))
         }
         nothing = "no query was found that one row moves by more than it should"
@@ -179,7 +180,7 @@ class Search:
             "largest class": int(self.base.sizes.max()),
             "sensitivity": thought,
             **told,
-            **{name: tabulated(found) for name, found in changes.items()},
+            **{name: tabulate_changes(found) for name, found in changes.items()},
         }
         return Finding(
             claim=self.claim.words, verdict=REFUTED if refuted else NOT_REFUTED, bound=bound, evidence=evidence

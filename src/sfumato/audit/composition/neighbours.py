@@ -136,11 +136,11 @@ def change(before: Classes, after: Classes) -> Change:
     return Change(gone, fresh, int(sizes[0][gone].sum()))
 
 
-def tabulated(changes: Sequence[Change]) -> dict[str, object]:
+def tabulate_changes(changes: Sequence[Change]) -> dict[str, object]:
     """Return how often how many classes changed, as in tables 12 and 13, with the most classes and rows.
 
     >>> none = Change(np.array([], dtype=np.int64), np.array([], dtype=np.int64), 0)
-    >>> tabulated([none, none])["share changed"]
+    >>> tabulate_changes([none, none])["share changed"]
     0.0
     """
     counts = Counter(found.count for found in changes)

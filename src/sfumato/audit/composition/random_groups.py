@@ -30,13 +30,13 @@ FEWEST_TRIALS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class GroupEstimate:
     """A count estimated from Anatomy's groups: rows up to a value of one column with up to a sensitive value."""
 
     anonymizer: Anatomy
     problem: Problem
 
-    def drawn(self, count: int) -> Integers:
+    def draw(self, count: int) -> Integers:
         """Return the estimate, rounded, for groups drawn anew each time."""
         quasi, sensitive = self.problem.quasi[0], next(iter(self.problem.sensitive.values()))
         asked = [column.codes <= column.size // 2 for column in (quasi, sensitive)]
@@ -63,7 +63,7 @@ def audited_groups(table: Table, schema: Schema, models: Sequence[Model], anonym
     inputs = {0: whole, row + 1: whole.only(np.arange(table.rows) != row)}
 
     def noisy(dropped: int, count: int, rng: Source) -> Integers:
-        estimates = Estimate(anonymizer, inputs[dropped]).drawn(count)
+        estimates = GroupEstimate(anonymizer, inputs[dropped]).draw(count)
         return estimates + discrete_laplace(count, 1 / Fraction(str(claim.epsilon)), rng)
 
     found = epsilon(

@@ -70,7 +70,7 @@ def fit(texts: Sequence[str], values: pl.Series, attribute: Attribute | None = N
     order = {word: code for code, word in enumerate(line.order)} | dict.fromkeys(marks, size)
     codes = values.replace_strict(order, return_dtype=pl.Int64).to_numpy()
     if (codes == size).any():
-        runs, size = [_joined([*found, (size, size)]) for found in runs], size + 1
+        runs, size = [_join_runs([*found, (size, size)]) for found in runs], size + 1
     flat = np.array([run for found in runs for run in found], dtype=np.int64).reshape(-1, 2)
     starts = np.cumsum([0, *(len(found) for found in runs)])
     return Fits(codes, size, starts, flat[:, 0].copy(), flat[:, 1].copy())
@@ -98,7 +98,7 @@ def _runs_of(line: _Numbers | _Words, text: str, cell: Cell) -> Runs:
     return line.runs(text, cell)
 
 
-def _joined(runs: Iterable[tuple[int, int]]) -> Runs:
+def _join_runs(runs: Iterable[tuple[int, int]]) -> Runs:
     """Return runs in order, neighbours made one."""
     joined: Runs = []
     for low, high in sorted(runs):
@@ -155,11 +155,11 @@ class _Words:
     def runs(self, text: str, cell: Cell) -> Runs:
         """The runs of all values that one of the cell's words may stand for."""
         if text in self._nodes or (cell.ends is not None and text in self._places):
-            return _joined(self._under(text))
+            return _join_runs(self._under(text))
         if cell.ends is not None:
-            return _joined(self._ranged(text, cell))
+            return _join_runs(self._runs_in_range(text, cell))
         masked = (run for mask in cell.masks for run in self._under_mask(mask))
-        return _joined([*masked, *(run for word in cell.words for run in self._under(word))])
+        return _join_runs([*masked, *(run for word in cell.words for run in self._under(word))])
 
     @cached_property
     def _nodes(self) -> dict[str, Runs]:
@@ -191,7 +191,7 @@ class _Words:
         alike = (known for known in self._listed if is_under_mask(mask, known))
         yield from ((self._places[known], self._places[known]) for known in alike if known in self._places)
 
-    def _ranged(self, text: str, cell: Cell) -> Runs:
+    def _runs_in_range(self, text: str, cell: Cell) -> Runs:
         """The values in a range of ordered words, or of numbers among words."""
         low, high = cell.ends or ("", "")
         if low in self._listed and high in self._listed and self._tree is None:

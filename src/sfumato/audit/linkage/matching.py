@@ -15,12 +15,13 @@ import polars as pl
 from sfumato.audit.linkage.fitting import Integers, fit
 from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
+from sfumato.series.published import code_texts
 from sfumato.table import Table
 from sfumato.table.cells import column_text
 from sfumato.table.distinct import Numbering, distinct
 
 if TYPE_CHECKING:
-    from sfumato.audit.linkage.matching_kernel import Boxes, Counts, Entries
+    from sfumato.audit.linkage.matching_kernel import ClassBoxes, Entries, ValueCounts
 
 SHOWN = 5
 
@@ -59,7 +60,7 @@ class Join:
             raise InputError("a table has no rows; there is nobody to link")
         known = {} if schema is None else schema.columns
         self.on, self.release = tuple(on), release
-        shown = [_coded(column_text(release.frame, name)) for name in self.on]
+        shown = [code_texts(column_text(release.frame, name)) for name in self.on]
         self._texts = [texts for texts, _ in shown]
         self._listed = [voters.column(name).cast(pl.String).fill_null("") for name in self.on]
         named = zip(self._texts, self._listed, self.on, strict=True)
@@ -101,11 +102,11 @@ class Join:
             fitting &= fits.covering(int(self.points[point, column]))[self.cells[:, column]]
         return np.flatnonzero(fitting)
 
-    def values(self, sensitive: str | None) -> tuple[list[str], Integers]:
+    def values(self, sensitive: str | None) -> tuple[Sequence[str], Integers]:
         """The values of a sensitive column and each row's; without a column all rows are alike."""
         if sensitive is None:
             return [""], np.zeros(self.release.rows, dtype=np.int64)
-        return _coded(column_text(self.release.frame, sensitive))
+        return code_texts(column_text(self.release.frame, sensitive))
 
     def box(self, number: int) -> dict[str, str]:
         """The published texts of a class."""
@@ -121,16 +122,16 @@ class Join:
         row = int(self.first[point])
         return {name: values[row] for name, values in zip(self.on, self._listed, strict=True)}
 
-    def _boxes(self, columns: Sequence[int]) -> Boxes:
+    def _boxes(self, columns: Sequence[int]) -> ClassBoxes:
         """The classes on columns in this order, with the texts of all columns numbered one after another."""
-        from sfumato.audit.linkage.matching_kernel import Boxes
+        from sfumato.audit.linkage.matching_kernel import ClassBoxes
 
         texts = np.cumsum([0, *(len(texts) for texts in self._texts)])
         runs = np.cumsum([0, *(len(fits.low) for fits in self._fits)])
         starts = [fits.starts[:-1] + before for fits, before in zip(self._fits, runs[:-1], strict=True)]
         low, high = ([getattr(fits, name) for fits in self._fits] for name in ("low", "high"))
         cells = np.ascontiguousarray((self.cells + texts[:-1])[:, columns])
-        return Boxes(cells, np.concatenate([*starts, runs[-1:]]), np.concatenate(low), np.concatenate(high))
+        return ClassBoxes(cells, np.concatenate([*starts, runs[-1:]]), np.concatenate(low), np.concatenate(high))
 
     def _effort(self, column: int) -> int:
         """How many comparisons a sweep over a column makes."""
@@ -163,17 +164,12 @@ def worst(sizes: Integers, points: Integers) -> list[int]:
     return few
 
 
-def _counts(rows: Integers, codes: Integers, classes: int, values: int) -> Counts:
-    from sfumato.audit.linkage.matching_kernel import Counts
+def _counts(rows: Integers, codes: Integers, classes: int, values: int) -> ValueCounts:
+    from sfumato.audit.linkage.matching_kernel import ValueCounts
 
     pairs, times = np.unique(rows * values + codes, return_counts=True)
     owner, value = np.divmod(pairs, values)
-    return Counts(np.searchsorted(owner, np.arange(classes + 1)), value, times)
-
-
-def _coded(series: pl.Series) -> tuple[list[str], Integers]:
-    texts = series.unique().sort().to_list()
-    return texts, series.cast(pl.Enum(texts)).to_physical().cast(pl.Int64).to_numpy()
+    return ValueCounts(np.searchsorted(owner, np.arange(classes + 1)), value, times)
 
 
 def _first_rows(people: Numbering) -> Integers:

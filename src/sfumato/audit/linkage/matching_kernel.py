@@ -16,7 +16,7 @@ from sfumato.core.kernel import inlined, kernel
 Integers = npt.NDArray[np.int64]
 
 
-class Boxes(NamedTuple):
+class ClassBoxes(NamedTuple):
     """Classes as texts of every column, `cells[c, j]`; text t owns runs `starts[t]` to `starts[t + 1]`."""
 
     cells: Integers
@@ -33,7 +33,7 @@ class Entries(NamedTuple):
     owner: Integers
 
 
-class Counts(NamedTuple):
+class ValueCounts(NamedTuple):
     """The sensitive values of each class and how often each occurs: class c owns `starts[c]` to `starts[c + 1]`."""
 
     starts: Integers
@@ -42,7 +42,7 @@ class Counts(NamedTuple):
 
 
 @inlined
-def within(boxes: Boxes, text: int, code: int) -> bool:
+def within(boxes: ClassBoxes, text: int, code: int) -> bool:
     """Return whether a text may stand for a code, by bisection over its runs."""
     first, last = boxes.starts[text], boxes.starts[text + 1]
     if first == last:
@@ -58,7 +58,13 @@ def within(boxes: Boxes, text: int, code: int) -> bool:
 
 @kernel
 def meet(
-    points: Integers, weights: Integers, order: Integers, boxes: Boxes, entries: Entries, counts: Counts, values: int
+    points: Integers,
+    weights: Integers,
+    order: Integers,
+    boxes: ClassBoxes,
+    entries: Entries,
+    counts: ValueCounts,
+    values: int,
 ) -> tuple[Integers, Integers]:
     """Return what is found at each point, and how many persons fit each class.
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import plugins
-from sfumato.audit.verdicts import unaudited
 from sfumato.errors import InputError
 from sfumato.local.probabilities import SCALE, log_above
 from sfumato.local.reports.files import FORMAT
 from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, leave_unaudited
 
 Thresholds = Mapping[str, int]
 NOT_DERIVED = "the auditor has no derivation of its own for the ε of '{}', so it was not derived a second time"
@@ -64,7 +63,7 @@ def header_finding(header: Mapping[str, Any], *, where: str) -> Finding:
         name, stated, domain = str(header["protocol"]), float(header["epsilon"]), len(header["domain"])
         thresholds = {key: int(number) for key, number in header["chances"].items()}
         if name not in RATIOS and name in plugins.names("protocols"):
-            return unaudited(f"one report costs at most ε={stated:.6g}", NOT_DERIVED.format(name))
+            return leave_unaudited(f"one report costs at most ε={stated:.6g}", NOT_DERIVED.format(name))
         ratio = RATIOS[name](thresholds, domain)
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
         raise InputError(f"{where}: the header's protocol, ε, chances or domain cannot be read ({error!r})") from error

@@ -17,11 +17,10 @@ from sfumato.audit.release.answers import answers_findings
 from sfumato.audit.release.local import local_findings
 from sfumato.audit.release.stream import stream_findings
 from sfumato.audit.release.table import table_findings
-from sfumato.audit.verdicts import compared, unaudited
 from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.random import Source
 from sfumato.release import Card
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.table import Table, read
 
 Door = Callable[[Card, Table, Path, int, Source | None], list[Finding]]
@@ -59,7 +58,7 @@ def _findings(stated: Card, file: Path | None, trials: int, rng: Source | None) 
         known = [] if file is None else [_same_file(stated, file)]
         return [*known, *local_findings(stated, file, trials, rng)]
     if stated.door not in DOORS:
-        return [unaudited(f"the promise of the {stated.door} door", f"no audit is known for '{stated.door}'")]
+        return [leave_unaudited(f"the promise of the {stated.door} door", f"no audit is known for '{stated.door}'")]
     if file is None:
         raise ParameterError(f"the card is of a file ({stated.released.file}); name the released file too")
     table = read(file)
@@ -94,7 +93,7 @@ def _same_file(card: Card, path: Path) -> Finding:
         raise InputError(f"file '{path}' cannot be read: {error.strerror}") from error
     claim = "the file is the one that the card was written for"
     if card.released.sha256 is None:
-        return unaudited(claim, "the card names no hash, so nothing ties it to a file")
+        return leave_unaudited(claim, "the card names no hash, so nothing ties it to a file")
     evidence: dict[str, Any] = {"file": path.name, "sha256": found, "stated": card.released.sha256}
     same = found == card.released.sha256
     if not same:
@@ -109,7 +108,7 @@ def _same_shape(card: Card, table: Table) -> Finding:
     if table.rows != card.released.rows:
         wrong["rows"] = (str(table.rows), str(card.released.rows))
     claim = f"the file has {card.released.rows} rows and the columns of the card"
-    return compared(claim, wrong, {"rows": table.rows, "columns": list(table.names)}, bound=table.rows)
+    return compare_stated(claim, wrong, {"rows": table.rows, "columns": list(table.names)}, bound=table.rows)
 
 
 def _warned(card: Card) -> list[Finding]:

@@ -17,11 +17,10 @@ from typing import Any
 import polars as pl
 
 from sfumato.audit.epsilon import epsilon
-from sfumato.audit.verdicts import compared, unaudited
 from sfumato.dp.mechanisms import Gaussian, Laplace
 from sfumato.random import Source, noise_from
 from sfumato.release import Card
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.table import Table
 
 LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
@@ -83,21 +82,23 @@ def _interval(card: Card, column: Noisy, table: Table) -> Finding:
     claim = f"the 95 % intervals of '{column.name}' are those of {column.mechanism} noise"
     reach, names = _reach(column), [column.name, f"{column.name}_low", f"{column.name}_high"]
     if reach is None:
-        return unaudited(claim, "several noisy numbers go into them, or the mechanism has no scale")
+        return leave_unaudited(claim, "several noisy numbers go into them, or the mechanism has no scale")
     numbers = [table.frame[name].cast(pl.Float64, strict=False) for name in names if name in table.names]
     if len(numbers) < len(names) or any(series.null_count() for series in numbers):
-        return unaudited(claim, "the file does not hold numbers with low and high")
+        return leave_unaudited(claim, "the file does not hold numbers with low and high")
     claim += f" of scale {column.scale:g}"
     done = set(card.released.settings.get("postprocessing", []))
     if "consistent" in done:
-        return unaudited(claim, "the values were made consistent afterwards, which moves them within their intervals")
+        return leave_unaudited(
+            claim, "the values were made consistent afterwards, which moves them within their intervals"
+        )
     value, low, high = numbers
     slack = 1.5 * max(1.0, COARSE * reach) + ("integer" in done)
     sides = (value - low).filter(low > 0 if "nonnegative" in done else low.is_not_null()).to_list()
     sides += (high - value).filter(value > 0 if "nonnegative" in done else high.is_not_null()).to_list()
     off = [side for side in sides if abs(side - reach) > slack]
     wrong = {"half an interval": (f"{off[0]:.6g}", f"{reach:.6g}")} if off else {}
-    return compared(claim, wrong, {"half an interval": reach, "wrong": len(off), "of": len(sides)})
+    return compare_stated(claim, wrong, {"half an interval": reach, "wrong": len(off), "of": len(sides)})
 
 
 def _price(card: Card, counts: list[Noisy]) -> Finding:

@@ -15,7 +15,6 @@ import polars as pl
 
 from sfumato.audit.local import local
 from sfumato.audit.local.header import NOT_DERIVED, RATIOS
-from sfumato.audit.verdicts import compared, unaudited
 from sfumato.errors import InputError, ParameterError
 from sfumato.local import LocalProtocol, MeanProtocol
 from sfumato.local.probabilities import log_above
@@ -23,7 +22,7 @@ from sfumato.local.protocol_choice import mean_class, protocol_class
 from sfumato.local.reports.files import read_header
 from sfumato.random import Source
 from sfumato.release import Card
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.table import Table, read
 
 ALIKE = 1e-6
@@ -39,7 +38,7 @@ def local_findings(card: Card, path: Path | None, trials: int, rng: Source | Non
     try:
         protocol = _protocol_of(card)
     except (InputError, ParameterError, KeyError, TypeError, ValueError) as error:
-        return [unaudited(f"one report costs at most ε={card.guarantee.parameters.get('epsilon')}", str(error))]
+        return [leave_unaudited(f"one report costs at most ε={card.guarantee.parameters.get('epsilon')}", str(error))]
     findings = [_stated_epsilon(card, protocol)]
     if path is not None and isinstance(protocol, LocalProtocol) and protocol.pure:
         findings.append(_plausible_counts(card, protocol, read(path)))
@@ -91,7 +90,7 @@ def _same_protocol(card: Card, protocol: LocalProtocol) -> Finding:
         "ε": (f"{protocol.spent:.9g}", f"{float(card.guarantee.parameters['epsilon']):.9g}"),
     }
     wrong = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-    return compared("the card and the header of the reports say the same", wrong, {"protocol": protocol.name})
+    return compare_stated("the card and the header of the reports say the same", wrong, {"protocol": protocol.name})
 
 
 def _plausible_counts(card: Card, protocol: LocalProtocol, table: Table) -> Finding:
@@ -112,4 +111,4 @@ def _plausible_counts(card: Card, protocol: LocalProtocol, table: Table) -> Find
         if not math.isclose(total, users, rel_tol=ALIKE):
             wrong["sum of the counts"] = (f"{total:.6g}", str(users))
     claim = f"the counts and their variances are those of {users} reports by {protocol.name}"
-    return compared(claim, wrong, {"least variance": least})
+    return compare_stated(claim, wrong, {"least variance": least})

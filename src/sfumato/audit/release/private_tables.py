@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from sfumato import plugins
 from sfumato.audit.epsilon import epsilon
-from sfumato.audit.verdicts import unaudited
 from sfumato.random import Source
 from sfumato.release import Card
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, leave_unaudited
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
 from sfumato.tabular.base import Anonymizer
@@ -37,7 +36,7 @@ def private_findings(card: Card, trials: int, rng: Source | None) -> list[Findin
     known = plugins.every("anonymizers", Anonymizer).get(card.algorithm)
     if known is None or known.audit is None:
         claim = f"{card.guarantee.model} with {_words(card.guarantee.parameters)}"
-        return [unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
+        return [leave_unaudited(claim, f"no mechanism is known by the name '{card.algorithm}'")]
     findings: list[Finding] = plugins.load_object(known.audit)(card, trials, rng)
     return findings
 
@@ -117,7 +116,7 @@ def _scheme(card: Card) -> list[Finding]:
     if not picking:
         return []
     why = "its scores need the rows; the exponential mechanism itself: sfumato audit epsilon exponential"
-    return [unaudited(f"picking the scheme costs at most ε={picking:g}", why)]
+    return [leave_unaudited(f"picking the scheme costs at most ε={picking:g}", why)]
 
 
 def _boxes(card: Card, trials: int, rng: Source | None) -> Finding:

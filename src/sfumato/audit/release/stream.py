@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from sfumato.audit.verdicts import compared, unaudited
 from sfumato.evaluate.check import check
 from sfumato.random import Source
 from sfumato.release import Card
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.schema import Role
 from sfumato.table import Table
 from sfumato.table.cells import SUPPRESSED
@@ -27,7 +26,7 @@ def stream_findings(card: Card, table: Table, path: Path, trials: int, rng: Sour
     del path, trials, rng
     missing = [name for name in COUNTERS if name not in table.names]
     if missing:
-        return [unaudited("the rows of the stream are complete", f"the file has no column {', '.join(missing)}")]
+        return [leave_unaudited("the rows of the stream are complete", f"the file has no column {', '.join(missing)}")]
     return [_in_order(table), _whole(table), *_crowds(card, table), *_losses(card)]
 
 
@@ -35,7 +34,7 @@ def _in_order(table: Table) -> Finding:
     seq = table.frame["seq"].cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
     wrong = np.flatnonzero(seq != np.arange(len(seq)))
     told = {"row": (f"seq {seq[wrong[0]]} in row {wrong[0] + 1}", str(wrong[0]))} if wrong.size else {}
-    return compared("rows are numbered one after another, none twice and none left out", told, {"rows": len(seq)})
+    return compare_stated("rows are numbered one after another, none twice and none left out", told, {"rows": len(seq)})
 
 
 def _whole(table: Table) -> Finding:
@@ -47,7 +46,7 @@ def _whole(table: Table) -> Finding:
         first = wrong.row(0, named=True)
         told = {f"group {first['group']}": (f"{first['len']} rows", f"{first['size']}")}
     evidence = {"groups": groups.height, "not whole": wrong.height}
-    return compared("every group has as many rows as its size says", told, evidence)
+    return compare_stated("every group has as many rows as its size says", told, evidence)
 
 
 def _crowds(card: Card, table: Table) -> list[Finding]:
@@ -77,4 +76,4 @@ def _losses(card: Card) -> list[Finding]:
     if epsilon is None:
         return []
     why = f"one stream cannot show it; run sfumato audit stream --publisher {card.algorithm} --epsilon {epsilon:g}"
-    return [unaudited(f"{card.guarantee.model} with ε={epsilon:g}", why)]
+    return [leave_unaudited(f"{card.guarantee.model} with ε={epsilon:g}", why)]

@@ -14,12 +14,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.audit.release.private_tables import private_findings
-from sfumato.audit.verdicts import compared, unaudited
 from sfumato.errors import InputError
 from sfumato.evaluate.check import Measures, check
 from sfumato.random import Source
 from sfumato.release.card import Card, Companion, MeasuredModel
-from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table, read
 from sfumato.table.distinct import distinct
@@ -41,10 +40,10 @@ SHORT = {
 def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Source | None) -> list[Finding]:
     """Return what became of the claims about a table."""
     if table.rows == 0:
-        return [unaudited("the models of the card", "the release has no rows")]
+        return [leave_unaudited("the models of the card", "the release has no rows")]
     classes = class_columns(card, table)
     if not classes:
-        return [unaudited("the models of the card", "the card names no quasi-identifier")]
+        return [leave_unaudited("the models of the card", "the card names no quasi-identifier")]
     sensitive = [column.name for column in card.released.columns if column.role == Role.SENSITIVE]
     measured, joined = table, [name for name in sensitive if name in table.names and name not in classes]
     if card.released.companions:
@@ -98,7 +97,7 @@ def _kept(card: Card, entry: MeasuredModel, found: Measures) -> Finding:
     claim = f"{entry.model}{column}: {'at least' if at_least else 'at most'} {entry.asked:g} in every class"
     value = _value(card, entry, found)
     if value is None:
-        return unaudited(claim, "the card does not tell the order or the hierarchy behind its distance")
+        return leave_unaudited(claim, "the card does not tell the order or the hierarchy behind its distance")
     holds = value >= entry.asked * (1 - SLACK) if at_least else value <= entry.asked + SLACK
     evidence: dict[str, Any] = {"measured": value, "asked": entry.asked, "classes": found.classes}
     if card.guarantee.unit != "row" and entry.model == "k-anonymity":
@@ -147,7 +146,7 @@ def _as_stated(card: Card, table: Table, classes: Sequence[str], found: Measures
         if value is not None and said is not None and not math.isclose(value, said, rel_tol=ALIKE, abs_tol=ALIKE)
     }
     evidence = {name: value for name, (value, _) in pairs.items() if value is not None}
-    return compared("the measures on the card are those of the file", wrong, evidence)
+    return compare_stated("the measures on the card are those of the file", wrong, evidence)
 
 
 def _shuffled(table: Table, classes: Sequence[str]) -> Finding:

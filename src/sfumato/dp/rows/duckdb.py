@@ -25,7 +25,8 @@ from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
 from sfumato.schema import Schema
-from sfumato.table import Table, io
+from sfumato.table import Table, read
+from sfumato.table.formats.delimited import csv_header
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -84,7 +85,7 @@ class DuckRows:
             table = f"read_parquet({_quote_text(glob.escape(str(place)))})"
             return cls(lambda: _connect(place), table, schema, place)
         if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
-            frame = io.read(path).frame
+            frame = read(path).frame
             return cls(lambda: _connect_frame(frame), FRAME, schema, place)
         return cls(lambda: _connect(place), _csv(place, head), schema, place)
 
@@ -196,7 +197,7 @@ def _csv(path: Path, head: bytes) -> str:
     """Return the scan of a CSV file: every cell a text, the dialect taken from its header alone."""
     if head.startswith((b"\r", b"\n")):
         raise InputError(f"file '{path}' begins with an empty line; remove it, so that the header comes first")
-    delimiter, header = io._header(head, str(path))  # noqa: SLF001  # one reading of headers for all doors
+    delimiter, header = csv_header(head, str(path))  # one reading of headers for all doors
     columns = ", ".join(f"{_quote_text(name)}: 'VARCHAR'" for name in header)
     options = f"delim = {_quote_text(delimiter)}, quote = '\"', escape = '\"', header = true, columns = {{{columns}}}"
     packed = "gzip" if _is_gzip(path) else "none"

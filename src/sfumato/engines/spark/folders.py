@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.errors import InputError
-from sfumato.table.io import _header
+from sfumato.table.formats.delimited import csv_header
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -191,9 +191,9 @@ def _csv(session: SparkSession, place: Path, files: list[Path], mode: str) -> Da
     empty = next((file for file, head in heads if not head.strip()), None)
     if empty is not None:
         raise InputError(f"file '{empty}' is empty; give a header line and rows")
-    delimiter, header = _header(heads[0][1], str(files[0]))
+    delimiter, header = csv_header(heads[0][1], str(files[0]))
     for file, head in heads[1:]:
-        if _header(head, str(file)) != (delimiter, header):
+        if csv_header(head, str(file)) != (delimiter, header):
             raise InputError(f"files '{files[0].name}' and '{file.name}' have different headers; give them the same")
     texts = types.StructType([types.StructField(name, types.StringType()) for name in header])
     options = {"header": "true", "sep": delimiter, "escape": '"', "mode": mode, "columnPruning": "false"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.evaluate.risk import Risk
+from sfumato.evaluate.check import Risk
 from sfumato.release import Card
 from sfumato.report.chapters.promise import limits, promised, public_card
 from sfumato.report.chapters.risk import LEAD, PERSONS, attackers

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import polars as pl
 from msgspec.structs import replace
 
-from sfumato.evaluate.check import Measures, check
-from sfumato.evaluate.risk import Risk, risks
+from sfumato.evaluate.check import Measures, Risk, check, risks
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release

@@ -6,8 +6,7 @@ al. 2007; the size of classes is judged as in LeFevre, DeWitt & Ramakrishnan 200
 
 from __future__ import annotations
 
-from sfumato.evaluate.centroids import variance_lost
-from sfumato.evaluate.utility import histogram
+from sfumato.evaluate.utility import histogram, variance_lost
 from sfumato.report.chapters.evidence import Evidence
 from sfumato.report.chapters.sizes import Sizes, sizes_shown
 from sfumato.report.charts import charts

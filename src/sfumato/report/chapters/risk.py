@@ -6,8 +6,7 @@ sensitive column follows Machanavajjhala et al. 2007 and Li, Li & Venkatasubrama
 
 from __future__ import annotations
 
-from sfumato.evaluate.check import SensitiveMeasures
-from sfumato.evaluate.risk import Risk
+from sfumato.evaluate.check import Risk, SensitiveMeasures
 from sfumato.report.chapters.evidence import Evidence
 from sfumato.report.page.markup import Markup, element, grid, joined
 from sfumato.report.page.words import count, percent

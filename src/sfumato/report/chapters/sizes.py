@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.evaluate.risk import Risk
+from sfumato.evaluate.check import Risk
 from sfumato.report.charts import charts
 from sfumato.report.page.markup import Markup, element, figure, grid, joined
 from sfumato.report.page.words import count

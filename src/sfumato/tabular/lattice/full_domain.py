@@ -15,7 +15,7 @@ from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.suppression import Recoding, locally_recoded, recoded, stands
 from sfumato.tabular.problem import Problem
-from sfumato.tabular.recode import Coarse, Extent, limits, written
+from sfumato.tabular.recode import Coarse, Extent, distinct_texts, limits
 
 
 def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
@@ -53,4 +53,4 @@ def _written(ladder: Ladder, recoding: Recoding, codes: npt.NDArray[np.int32], p
     texts = [ladder.labels[level][node] or None for level, node in zip(levels, nodes, strict=True)]
     if recoding.suppressed >= 0:
         texts[recoding.suppressed] = SUPPRESSED
-    return [written(column.name, texts, np.arange(len(texts)))]
+    return [distinct_texts(column.name, texts, np.arange(len(texts)))]

@@ -110,7 +110,7 @@ def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
     for width in build.growing_widths(values[0].item(), values[-1].item()):
         starts = np.flatnonzero(np.diff(values // width, prepend=np.nan))
         if values.dtype.kind == "i":
-            labels = [build.aligned(value, width, 0) for value in values[starts].tolist()]
+            labels = [build.aligned_interval(value, width, 0) for value in values[starts].tolist()]
         else:
             lasts = np.append(starts[1:], len(values)) - 1
             pairs = zip(starts.tolist(), lasts.tolist(), strict=True)

@@ -14,7 +14,7 @@ from sfumato.table.cells import literal, point_text
 from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.loss import Labels
 from sfumato.tabular.microaggregation.records import is_number, numbers
-from sfumato.tabular.recode import Coarse, mark_text, recode, written
+from sfumato.tabular.recode import Coarse, distinct_texts, mark_text, recode
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def centroid(column: Column, labels: Labels, count: int) -> Coarse:
     marks = {0: mark_text(column)} if column.has_missing else {}
     codes = _commonest(column, labels, count).tolist()
     shown = [marks[code] if code in marks else literal(column.text(code)) for code in codes]
-    return written(column.name, shown, np.arange(count))
+    return distinct_texts(column.name, shown, np.arange(count))
 
 
 def _commonest(column: Column, labels: Labels, count: int) -> Labels:
@@ -66,13 +66,13 @@ def _middle(column: Column, labels: Labels, count: int) -> Coarse:
     texts = _texts(column, _means(numbers(column)[present], labels[present], count))
     if not column.has_missing:
         words = [literal(text) if isinstance(text, str) else text for text in texts]
-        return written(column.name, words, np.arange(count))
+        return distinct_texts(column.name, words, np.arange(count))
     joined = np.bincount(labels[~present], minlength=count) > 0
     shown = [
         point_text(str(text), missing=bool(mixed)) if size > 0 else mark_text(column)
         for text, size, mixed in zip(texts, sizes, joined, strict=True)
     ]
-    return written(column.name, shown, np.arange(count))
+    return distinct_texts(column.name, shown, np.arange(count))
 
 
 def _texts(column: Column, means: Floats) -> list[object]:

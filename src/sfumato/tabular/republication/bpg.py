@@ -14,10 +14,9 @@ import polars as pl
 
 from sfumato.schema import Role, Schema
 from sfumato.series.difference import differences, newcomers
-from sfumato.series.exposure import Exposure, Search
 from sfumato.series.intersection import intersections
-from sfumato.series.published import Published
-from sfumato.series.space import Space, supports
+from sfumato.series.published import PublishedClasses
+from sfumato.series.space import Exposure, ExposureSearch, Space, supports
 from sfumato.tabular.republication.draft import Draft, Integers, coded_values
 
 
@@ -27,30 +26,30 @@ class Series:
 
     schema: Schema
     least: Mapping[str, int]
-    earlier: Mapping[str, Sequence[Published]]
+    earlier: Mapping[str, Sequence[PublishedClasses]]
     releases: int
 
     @classmethod
     def of(cls, tables: Sequence[pl.DataFrame], schema: Schema, least: Mapping[str, int]) -> Series:
         """Return the series of earlier released tables."""
         quasi = schema.names(Role.QUASI)
-        earlier = {name: [Published.of(table, quasi, name) for table in tables] for name in least}
+        earlier = {name: [PublishedClasses.of(table, quasi, name) for table in tables] for name in least}
         return cls(schema, least, earlier, len(tables))
 
-    def space(self, name: str, new: Published) -> Space:
+    def space(self, name: str, new: PublishedClasses) -> Space:
         """Return all releases with one sensitive column, the new one last."""
         return Space(self.schema.names(Role.QUASI), [*self.earlier[name], new], self.schema.columns)
 
-    def attacked(self, name: str, frame: pl.DataFrame) -> Search:
+    def attacked(self, name: str, frame: pl.DataFrame) -> ExposureSearch:
         """Return what the attacks find when a finished table is laid beside the earlier ones."""
-        new = Published.of(frame, self.schema.names(Role.QUASI), name)
+        new = PublishedClasses.of(frame, self.schema.names(Role.QUASI), name)
         return exposures(self.space(name, new), self.least[name])
 
 
-def exposures(space: Space, least: int) -> Search:
+def exposures(space: Space, least: int) -> ExposureSearch:
     """Return what the last release of a space gives away together with the ones before it."""
     last = len(space.releases) - 1
-    search = Search(least)
+    search = ExposureSearch(least)
     intersections(space, last, range(last), search)
     for other in range(last):
         differences(space, last, other, search)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.series.published import Published
+from sfumato.series.published import PublishedClasses
 from sfumato.table.distinct import Numbering, distinct
 from sfumato.tabular.base import Partition
 from sfumato.tabular.problem import Problem
@@ -53,13 +53,13 @@ class Draft:
         """The number of classes."""
         return len(self.cells)
 
-    def published(self, coded: Coded) -> Published:
+    def published(self, coded: Coded) -> PublishedClasses:
         """Return what would be published of the classes with one sensitive column."""
         kept = self.classes >= 0
         values, codes = coded
         pairs = self.classes[kept] * len(values) + codes[kept]
         counts = np.bincount(pairs, minlength=self.count * len(values)).reshape(self.count, len(values))
-        return Published(self.texts, self.cells, values, counts, self.classes[kept])
+        return PublishedClasses(self.texts, self.cells, values, counts, self.classes[kept])
 
     @cached_property
     def centres(self) -> npt.NDArray[np.float64]:

@@ -21,7 +21,7 @@ from sfumato.random import SecureSource, Source
 from sfumato.release import Card, Release
 from sfumato.release.finding import NOT_REFUTED, Finding
 from sfumato.schema import Role, Schema
-from sfumato.series.exposure import Search
+from sfumato.series.space import ExposureSearch
 from sfumato.table import Table
 from sfumato.tabular.base import Anonymizer, PartitionAnonymizer
 from sfumato.tabular.card import ONLY_RELEASE
@@ -82,7 +82,7 @@ Got 'bgp' instead.
             raise BrokenPromiseError("the release was withheld: beside earlier ones it exposes somebody; report it")
         return replace(release, card=self._card(release.card, searches, series.releases + 1))
 
-    def _card(self, card: Card, searches: Mapping[str, Search], releases: int) -> Card:
+    def _card(self, card: Card, searches: Mapping[str, ExposureSearch], releases: int) -> Card:
         parameters = {**card.guarantee.parameters, "series": self.layer, "releases": releases}
         model = f"{card.guarantee.model}, in series by {LAYERS[self.layer]}"
         audits = [

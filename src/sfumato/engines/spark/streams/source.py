@@ -15,7 +15,7 @@ from sfumato.engines.spark.folders import NO_CELL, PARQUET, _files, _format, _he
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.streams.sink import located
 from sfumato.errors import InputError
-from sfumato.table.io import _header
+from sfumato.table.formats.delimited import csv_header
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
     with spark_sentences(f"'{folder}' cannot be read"):
         if _format(found[0]) == PARQUET:
             return _placed(plain(reader.parquet(located(folder))), "_metadata.row_index")
-        delimiter, _ = _header(_head(found[0]), str(found[0]))
+        delimiter, _ = csv_header(_head(found[0]), str(found[0]))
         options = {
             "header": "true",
             "sep": delimiter,

@@ -21,7 +21,7 @@ from sfumato.models.base import Model
 from sfumato.models.groups import Groups, Histograms
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
-from sfumato.table.coding import Column, code, observed
+from sfumato.table.coding import Column, code, only_observed
 from sfumato.table.distinct import tally
 from sfumato.tabular.problem import Problem, number_persons, refuse_impossible
 
@@ -145,7 +145,7 @@ def _known(counts: DataFrame, name: str, schema: Schema, rows: int) -> Known:
     found = collected(counts.groupBy(quoted(name)).agg(units.alias(UNITS), every))
     weights = found[ROWS].to_numpy().astype(np.int64)
     alone = Schema({name: schema.columns[name]}).settled(Table(found.select(name)), weights)
-    column = observed(code(found[name], alone.columns[name], rows))
+    column = only_observed(code(found[name], alone.columns[name], rows))
     return Known(found[name], column, tally(column.codes, found[UNITS].to_numpy(), column.size))
 
 

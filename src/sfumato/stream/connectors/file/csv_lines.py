@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sfumato.errors import InputError, suggestion
 from sfumato.stream.runtime.batch import Batch, Columns, Numbers, number
-from sfumato.table.io import _header
+from sfumato.table.formats.delimited import csv_header
 
 Integers = npt.NDArray[np.int64]
 NEWLINE = 10
@@ -27,7 +27,7 @@ class CsvParser:
     """
 
     def __init__(self, header: bytes, columns: Columns, name: str) -> None:
-        delimiter, names = _header(header, name)
+        delimiter, names = csv_header(header, name)
         for column in columns.names:
             if column not in names:
                 raise InputError(f"file '{name}' has no column '{column}'{suggestion(column, names)}")
