@@ -24,6 +24,13 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 HEADING = re.compile(r"^#{1,6} +(.+?)\s*$", flags=re.MULTILINE)
 NAME = re.compile(r"(?<![\w./-])(?:sfumato|sf)(?:\.[A-Za-z_]\w*)+(?![\w/-])")
 FILES = ("toml", "csv", "json", "md", "py")
+OTHERS = (DOCS / "experiments", DOCS / "cli.md")  # written by commands
+RIDDLES = re.compile(
+    r"Certain\*? is|on the way on|say it better|lose together|alone with their combination|beat on which|"
+    r"when it is not left|source 00\d",
+    flags=re.IGNORECASE,
+)
+SCRIPT = re.compile(r"`((?:[\w-]+/)+[\w-]+\.py)`")
 
 
 def page_name(page: Path) -> str:
@@ -108,6 +115,18 @@ def test_every_name_in_a_page_exists(page: Path) -> None:
         except (ImportError, AttributeError):
             missing.append(name)
     assert missing == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.is_relative_to(OTHERS[0])], ids=page_name)
+def test_a_page_has_no_sentence_that_must_be_read_twice(page: Path) -> None:
+    if page not in OTHERS:
+        assert RIDDLES.findall(" ".join(prose(page).split())) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_script_in_a_page_exists(page: Path) -> None:
+    paths = SCRIPT.findall(prose(page))
+    assert [path for path in paths if not any((folder / path).exists() for folder in (ROOT, ROOT / "src"))] == []
 
 
 def rooms() -> list[tuple[list[str], set[str]]]:
