@@ -87,6 +87,7 @@ class Anonymizer(Validated, ABC):
 
     algorithm: ClassVar[str]
     notes: ClassVar[tuple[str, ...]] = ()
+    reads_counts: ClassVar[bool] = False  # needs nothing but counts of distinct rows, which Spark can bring
     ranges: str
     keep_order: bool
 

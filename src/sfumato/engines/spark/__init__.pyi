@@ -12,5 +12,5 @@ from .streams.source import read_growing as read_growing
 from .streams.stream import SparkStream as SparkStream
 from .tables import anonymize as anonymize
 from .tables.measure import check as check
+from .tables.measure import spark_report as spark_report
 from .tables.release import SparkRelease as SparkRelease
-from .tables.report import spark_report as spark_report

@@ -72,6 +72,7 @@ class ClockWindows(Publisher):
     }
     name: ClassVar[str] = "clock"
     linked: ClassVar[bool] = False
+    needs_clock: ClassVar[bool] = True
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()

@@ -58,6 +58,7 @@ class TimedWindows(Publisher):
     RULES: ClassVar = {"publisher": Clocked(), "every": Real(0, above=True)}
     name: ClassVar[str] = "clock"
     linked: ClassVar[bool] = False
+    needs_clock: ClassVar[bool] = True
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()

@@ -45,6 +45,7 @@ class Datafly(Anonymizer):
         "keep_order": OneOf((False, True)),
     }
     algorithm: ClassVar = "datafly"
+    reads_counts: ClassVar = True
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Datafly's node."""

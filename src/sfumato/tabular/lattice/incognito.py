@@ -61,6 +61,7 @@ class Incognito(Anonymizer):
         "keep_order": OneOf((False, True)),
     }
     algorithm: ClassVar = "incognito"
+    reads_counts: ClassVar = True
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest minimal node."""

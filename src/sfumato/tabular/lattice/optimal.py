@@ -48,6 +48,7 @@ class Optimal(Anonymizer):
         "keep_order": OneOf((False, True)),
     }
     algorithm: ClassVar = "optimal"
+    reads_counts: ClassVar = True
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest node."""

@@ -49,6 +49,7 @@ class Mondrian(Anonymizer):
         "keep_order": OneOf((False, True)),
     }
     algorithm: ClassVar = "mondrian"
+    reads_counts: ClassVar = True
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Mondrian's cuts."""

@@ -21,15 +21,14 @@ from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.compile import Source
 from sfumato.dp.rows.dialect import Stored
-from sfumato.engines.spark.folders import file_marks, read_cells
-from sfumato.engines.spark.queries.declared import refuse_broken_lines
+from sfumato.engines.spark.folders import file_marks, read_cells, read_lines
 from sfumato.engines.spark.queries.dialect import SPARK
-from sfumato.engines.spark.session import spark_session
+from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.errors import InputError
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Result = TypeVar("Result")
 STORED = {
@@ -108,7 +107,7 @@ class SparkRows:
 
         The secret is a row of its own table: a literal of the statement would stand in Spark's plans and logs.
         """
-        with _view(self._cells) as table, _view(self._hidden(request)) as hidden:
+        with _view(self._cells) as table, _view(self._secret_table(request)) as hidden:
             source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})")
             return collect(request, self._schema, source, SPARK, self._execute)
 
@@ -135,15 +134,19 @@ class SparkRows:
         used = [places[name] for name in self._schema.columns]
         cells = [f"{CELLS.get(kinds[place], '{x}').format(x=f'v{place}')} AS v{place}" for place in used]
         self._session = frame.sparkSession
-        self._cells = _said(lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells))
+        self._cells = _without_engine_words(
+            lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells)
+        )
         stored = {name: STORED.get(kinds[place], Stored.OTHER) for name, place in places.items()}
         self._source = Source("", stored, lambda name: f"v{places[name]}")
 
-    def _hidden(self, request: Request) -> DataFrame:
-        return _said(lambda: self._session.createDataFrame([(request.secret.hex(),)], "secret string"))
+    def _secret_table(self, request: Request) -> DataFrame:
+        return _without_engine_words(lambda: self._session.createDataFrame([(request.secret.hex(),)], "secret string"))
 
     def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
-        return _said(lambda: [tuple(row) for row in self._session.sql(statement, args=parameters).collect()])
+        return _without_engine_words(
+            lambda: [tuple(row) for row in self._session.sql(statement, args=parameters).collect()]
+        )
 
     def _hash(self) -> str:
         """Return the number of rows and the sums of two numbers made of their hashes, hashed."""
@@ -159,14 +162,14 @@ class SparkRows:
 def _view(frame: DataFrame) -> Iterator[str]:
     """Give a name to a DataFrame for the statements of the block."""
     name = f"sfumato_{secrets.token_hex(8)}"
-    _said(lambda: frame.createOrReplaceTempView(name))
+    _without_engine_words(lambda: frame.createOrReplaceTempView(name))
     try:
         yield name
     finally:
-        _said(lambda: frame.sparkSession.catalog.dropTempView(name))
+        _without_engine_words(lambda: frame.sparkSession.catalog.dropTempView(name))
 
 
-def _said(work: Callable[[], Result]) -> Result:
+def _without_engine_words(work: Callable[[], Result]) -> Result:
     """Return what `work` gives; what Spark, Py4J or gRPC would say may quote a cell and goes no further."""
     done: list[Result] = []
     with suppress(Exception):
@@ -183,3 +186,33 @@ def _kind(name: str) -> str:
     ('decimal', 'string')
     """
     return name.partition("(")[0].partition(" ")[0]
+
+
+def refuse_broken_lines(session: SparkSession, path: Path) -> None:
+    """Refuse CSV files with a line that Spark cannot read as the single machine reads it.
+
+    Every line must have its cells, be UTF-8, and end no line inside of quotes. Files are read strictly once, when a
+    ledger is made; the curator sees the rows, so here an error may speak of a line (Haeberlen, Pierce & Narayan 2011,
+    section 4).
+    """
+    from pyspark.sql import functions
+
+    lines = read_lines(session, path)
+    if lines is None:
+        return
+    with spark_sentences(f"'{path}' cannot be read"):
+        line = functions.col("value")
+        quotes = functions.length(line) - functions.length(
+            functions.replace(line, functions.lit('"'), functions.lit(""))
+        )
+        tests = [~functions.is_valid_utf8(line), functions.is_valid_utf8(line) & (quotes % 2 == 1)]
+        found = lines.agg(*(functions.count_if(test) for test in tests)).first()
+        read_cells(session, path, strict=True).count()
+    unreadable, torn = (0, 0) if found is None else found
+    if unreadable:
+        raise InputError(f"'{path}': {unreadable} lines are not UTF-8; save the files as UTF-8")
+    if torn:
+        raise InputError(
+            f"'{path}': {torn} lines have an odd number of quotation marks, and Spark ends a row with its line; write "
+            f"cells without line breaks, or Parquet"
+        )

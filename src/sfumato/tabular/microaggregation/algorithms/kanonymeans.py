@@ -117,8 +117,8 @@ class KAnonyMeans(Microaggregator):
     algorithm: ClassVar = "kanonymeans"
 
     @classmethod
-    def sample(cls) -> Self:
-        return cls(seeding="forgy", loop="outer", rounds=3)
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(seeding="forgy", loop="outer", rounds=3),)
 
     def groups(self, points: Records, k: int) -> Labels:
         merging = Merging(self.loop, self.candidate)

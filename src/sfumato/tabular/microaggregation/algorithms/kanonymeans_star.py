@@ -206,8 +206,8 @@ class KAnonyMeansStar(Microaggregator):
         refuse_endless(self, "generations", self.generations, self.seconds)
 
     @classmethod
-    def sample(cls) -> Self:
-        return cls(generations=2)
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(generations=2),)
 
     def groups(self, points: Records, k: int) -> Labels:
         spread, begun = float(np.square(points).sum()), time.monotonic()

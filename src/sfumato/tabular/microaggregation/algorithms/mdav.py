@@ -7,7 +7,7 @@ microaggregation" (2005).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
@@ -33,10 +33,6 @@ class MDAV(Microaggregator):
     RULES: ClassVar = KEEP_ORDER
     OPTIONS: ClassVar = ORDER_OPTION
     algorithm: ClassVar = "mdav"
-
-    @classmethod
-    def sample(cls) -> Self:
-        return cls()
 
     def groups(self, points: Records, k: int) -> Labels:
         return mdav(points, k)

@@ -6,7 +6,7 @@ Stoldt, "Datenbankanonymisierung auf Basis von k-means-Algorithmen" (slides, 201
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
@@ -36,10 +36,6 @@ class MDAVPlus(Microaggregator):
     OPTIONS: ClassVar = ORDER_OPTION
     algorithm: ClassVar = "mdav+"
     aliases: ClassVar = ("mdav-plus",)
-
-    @classmethod
-    def sample(cls) -> Self:
-        return cls()
 
     def groups(self, points: Records, k: int) -> Labels:
         return mdav_plus(points, k)

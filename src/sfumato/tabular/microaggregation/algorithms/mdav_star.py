@@ -6,7 +6,7 @@ Thaeter & Reischuk, "Improving anonymization clustering" (2018), in our reading.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
@@ -38,10 +38,6 @@ class MDAVStar(Microaggregator):
     OPTIONS: ClassVar = ORDER_OPTION
     algorithm: ClassVar = "mdav*"
     aliases: ClassVar = ("mdav-star",)
-
-    @classmethod
-    def sample(cls) -> Self:
-        return cls()
 
     def groups(self, points: Records, k: int) -> Labels:
         return mdav_star(points, k)

@@ -7,7 +7,7 @@ Stamm & Schaub, "Faster optimal univariate microaggregation" (2024).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,10 +44,6 @@ class Univariate(Microaggregator):
     RULES: ClassVar = KEEP_ORDER
     OPTIONS: ClassVar = ORDER_OPTION
     algorithm: ClassVar = "univariate"
-
-    @classmethod
-    def sample(cls) -> Self:
-        return cls()
 
     def groups(self, points: Records, k: int) -> Labels:
         if points.shape[1] != 1:

@@ -40,8 +40,8 @@ class VMDAV(Microaggregator):
     algorithm: ClassVar = "vmdav"
 
     @classmethod
-    def sample(cls) -> Self:
-        return cls(gamma=1.1)
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(gamma=1.1),)
 
     def groups(self, points: Records, k: int) -> Labels:
         return vmdav(points, k, self.gamma)

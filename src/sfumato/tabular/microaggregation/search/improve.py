@@ -198,8 +198,8 @@ class Improve(Microaggregator):
         refuse_endless(self, "iterations", self.iterations, self.seconds)
 
     @classmethod
-    def sample(cls) -> Self:
-        return cls(iterations=50, seconds=None)
+    def sample(cls) -> tuple[Self, ...]:
+        return (cls(iterations=50, seconds=None),)
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "start": self.start.algorithm}
