@@ -111,14 +111,14 @@ def parts(spark: SparkSession, rows: int, folder: Path) -> dict[str, Any]:
 def _anonymized(spark: SparkSession, source: Path, target: Path, **options: Any) -> dict[str, Any]:
     """Return the measures of one release: what the steward is told, how much was written, and how long a hash takes."""
     from sfumato.engines.spark import anonymize, read_folder
-    from sfumato.engines.spark.tables.release import _sha256
+    from sfumato.engines.spark.tables.release import folder_digest
 
     start = time.perf_counter()
     release = anonymize(read_folder(spark, source), sf.Mondrian(), SCHEMA, [sf.KAnonymity(K)], **options)
     card = release.save(target)
     seconds = time.perf_counter() - start
     files = sorted(target.glob("*.parquet"))
-    _sha256(files)  # once more, to know its share
+    folder_digest(files)  # once more, to know its share
     found = {**release.steward, "classes": card.released.classes, "seconds": seconds}
     sizes = {"input_bytes": _size(source), "output_bytes": _size(target)}
     return found | sizes | {"hash_seconds": time.perf_counter() - start - seconds}

@@ -14,8 +14,8 @@ import numpy as np
 from scale_record import ScaleRecord
 
 from sfumato.engines.spark.tables import MOST_POINTS
-from sfumato.engines.spark.tables.recoding import FILE_ROWS
-from sfumato.engines.spark.tables.whole import SAMPLE
+from sfumato.engines.spark.tables.release import FILE_ROWS
+from sfumato.engines.spark.tables.whole_table import SAMPLE
 
 MIB = 2**20
 SPLIT = 128 * MIB  # bytes of input to a task, Spark's own setting

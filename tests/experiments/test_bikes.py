@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.experiments.bikes.answers import ANSWERS, PLAIN, VIEWS
-from sfumato.experiments.bikes.errors import absolute_error, adjusted_error
-from sfumato.experiments.bikes.rides import Rides, districts, rides_of
+from sfumato.experiments.bikes.cases import (
+    ANSWERS,
+    PLAIN,
+    VIEWS,
+    Rides,
+    absolute_error,
+    adjusted_error,
+    districts,
+    rides_of,
+)
 from sfumato.experiments.data import Data
 from sfumato.random import SeededSource
 

@@ -18,19 +18,19 @@ from sfumato.core.files import hold
 from sfumato.errors import InputError, MissingExtraError, SfumatoError
 from sfumato.experiments import runner
 from sfumato.experiments.data import Data
-from sfumato.experiments.declared import Comparison, Experiment, Part, Row, grid
-from sfumato.experiments.figure import Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked
+from sfumato.experiments.declared import ComparedNumber, Experiment, Part, Row, grid
+from sfumato.experiments.figure import Bars, Curve, Figure, Heat, Mark, Panel, Ranked, ReferenceLine
 from sfumato.experiments.interactive import drawing
 from sfumato.experiments.page import Page
 from sfumato.experiments.pictures import picture
-from sfumato.experiments.produce import KEPT, NAMES, declared, produce
+from sfumato.experiments.produce import KEPT, NAMES, find_experiment, produce
 from sfumato.experiments.runner import Run, carry_out
 from sfumato.experiments.stand_ins import MAKERS
 
 MARKS: list[Mark] = [
     Curve("line", [1, 2, 3], [1.0, 4.0, 9.0], [0.5, 3.0, 8.0], [2.0, 5.0, 10.0]),
     Curve("dots", [1, 2], [2.0, 3.0], joined=False),
-    Level("limit", 5.0),
+    ReferenceLine("limit", 5.0),
 ]
 FIGURE = Figure(
     "all",
@@ -40,7 +40,12 @@ FIGURE = Figure(
     [
         Panel("curves", "x", "y", MARKS, log_y=True),
         Panel("bars", "x", "y", [Bars("a", ["u", "v"], [1, 2]), Bars("b", ["u", "v"], [2, 1])]),
-        Panel("ranked", "x", "", [Ranked("mean", ["u", "v"], [1, 2], [0.5, 1.5], [1.5, 2.5]), Level("at", 1.2, "x")]),
+        Panel(
+            "ranked",
+            "x",
+            "",
+            [Ranked("mean", ["u", "v"], [1, 2], [0.5, 1.5], [1.5, 2.5]), ReferenceLine("at", 1.2, "x")],
+        ),
         Panel("heat", "x", "y", [Heat("per cent", ["u", "v"], ["1", "2"], [[0, 1], [2, 3]], 4)]),
     ],
 )
@@ -270,8 +275,8 @@ def test_figures_of_every_kind_are_drawn_twice(tmp_path: Path) -> None:
 def test_a_page_says_what_is_made_up_and_what_is_off() -> None:
     rows = {"squares": pl.DataFrame({"n": [1], "seed": [1], "square": [1]})}
     comparisons = [
-        Comparison("table 1", "a|b", 100.0, 104.0, 90.0, "ours is better", 0.05),
-        Comparison("table 1", "c", 100.0, 120.0, None, "", 0.05),
+        ComparedNumber("table 1", "a|b", 100.0, 104.0, 90.0, "ours is better", 0.05),
+        ComparedNumber("table 1", "c", 100.0, 120.0, None, "", 0.05),
     ]
     text = Page(toy(n=[1], seed=[1]), rows, comparisons, [FIGURE], ["x.csv"], quick=True).markdown()
     assert "(quick run, on made-up stand-ins)" in text
@@ -283,7 +288,7 @@ def test_a_page_says_what_is_made_up_and_what_is_off() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_experiment_is_declared_whole(name: str) -> None:
-    experiment = declared(name)
+    experiment = find_experiment(name)
     assert experiment.name == name
     for part in experiment.parts:
         assert part.full

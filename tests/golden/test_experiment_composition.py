@@ -12,10 +12,9 @@ import pytest
 from sfumato.experiments.composition import EXPERIMENT
 from sfumato.experiments.composition.comparison import ADDITIONS, MOVED, REMOVALS, compare, mean
 from sfumato.experiments.composition.figures import draw
-from sfumato.experiments.composition.tables import CENSUS, EXTRACT, IPUMS, SKEWED
-from sfumato.experiments.composition.utility import noise
+from sfumato.experiments.composition.tables import CENSUS, EXTRACT, IPUMS, SKEWED, noise
 from sfumato.experiments.data import Data
-from sfumato.experiments.declared import Case, Comparison, Part, Row, Scalar
+from sfumato.experiments.declared import Case, ComparedNumber, Part, Row, Scalar
 from sfumato.experiments.page import Page
 
 IN_SCOPE = {f"figure {number}" for number in range(2, 18)} | {
@@ -41,7 +40,7 @@ def quick(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 @cache
-def comparisons(folder: Path) -> list[Comparison]:
+def comparisons(folder: Path) -> list[ComparedNumber]:
     return list(compare(quick(folder)))
 
 

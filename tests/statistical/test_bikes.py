@@ -8,9 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sfumato.experiments.bikes.cases import (
+    FILES,
+    FIRST,
+    MIDDLE,
+    SECOND,
+    absolute_error,
+    hourly_error,
+    station_error,
+)
 from sfumato.experiments.bikes.comparison import HANDFUL, LOCAL, PLAIN, TABLE, VIEWS, WITHIN
-from sfumato.experiments.bikes.errors import FIRST, MIDDLE, SECOND, absolute_error, hourly_error, station_error
-from sfumato.experiments.bikes.rides import FILES
 from sfumato.experiments.data import Data
 
 Find = Callable[[str], Path]

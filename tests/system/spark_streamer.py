@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from sfumato.engines.spark.session import spark_session
 from sfumato.engines.spark.streams import run as stream_run
 from sfumato.engines.spark.streams.keys import ByKey
-from sfumato.engines.spark.streams.run import SparkRun
-from sfumato.engines.spark.streams.sink import BatchFolders
+from sfumato.engines.spark.streams.run import BatchFolders, SparkRun
 from sfumato.engines.spark.streams.source import ARRIVAL, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.stream import AdaptiveHistogram
@@ -43,7 +42,7 @@ def main(folder: Path, master: str) -> None:
     """Run the stream on a master until its folder is read."""
     session = spark_session(master)
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    stream_run.BatchFolders = Slow  # type: ignore[attr-defined]
+    stream_run.BatchFolders = Slow  # type: ignore[misc]
     SparkRun(stream(), folder / "out", folder / "kept").run(read_growing(session, folder / "in", files=1))
 
 

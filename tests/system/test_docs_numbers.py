@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.experiments.microaggregation.algorithms import MERGED, POLISHED, SEARCHED
+from sfumato.experiments.microaggregation.cases import MERGED, POLISHED, SEARCHED
 from sfumato.experiments.microaggregation.comparison import means
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from sfumato.experiments.page import Page
-from sfumato.experiments.produce import NAMES, declared
+from sfumato.experiments.produce import NAMES, find_experiment
 
 HOME = Path(__file__).parents[2]
 PAGES = HOME / "docs" / "experiments"
@@ -27,7 +27,7 @@ def sfumato(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_published_page_is_what_its_rows_say(name: str) -> None:
-    experiment = declared(name)
+    experiment = find_experiment(name)
     rows = {
         part.name: pl.read_csv(PAGES / name / f"{part.name}.csv", infer_schema_length=None) for part in experiment.parts
     }
@@ -38,7 +38,7 @@ def test_the_published_page_is_what_its_rows_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_stated_tolerance_is_kept_on_the_published_page(name: str) -> None:
-    experiment = declared(name)
+    experiment = find_experiment(name)
     rows = {
         part.name: pl.read_csv(PAGES / name / f"{part.name}.csv", infer_schema_length=None) for part in experiment.parts
     }

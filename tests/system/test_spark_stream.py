@@ -53,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: pl.DataFram
 def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     session: SparkSession, folder: Path, records: pl.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sfumato.engines.spark.keyed import FILE, read_key
+    from sfumato.engines.spark.streams.noise_key import FILE, read_key
     from sfumato.random import KeyedSource
     from sfumato.stream import RankWindows
     from sfumato.stream.runtime.checkpoint import Store
@@ -130,7 +130,7 @@ def test_persons_stay_in_one_bucket_and_a_followed_folder_goes_on(
 
 
 def test_files_that_change_behind_a_batch_are_noticed(session: SparkSession, tmp_path: Path) -> None:
-    from sfumato.engines.spark.streams.sink import BatchFolders
+    from sfumato.engines.spark.streams.run import BatchFolders
     from sfumato.errors import InputError
 
     sink = BatchFolders(tmp_path)

@@ -93,7 +93,7 @@ def undisturbed(session: SparkSession, folder: Path, place: Path) -> pl.DataFram
     """Return what a quiet run publishes with the key and the id of another, all files in one micro-batch."""
     from spark_streamer import stream
 
-    from sfumato.engines.spark.keyed import FILE
+    from sfumato.engines.spark.streams.noise_key import FILE
     from sfumato.engines.spark.streams.run import SparkRun
     from sfumato.engines.spark.streams.source import read_growing
     from sfumato.stream.runtime.checkpoint import Store

@@ -35,7 +35,7 @@ def experiment(
         quick: A few cases of each grid instead of all.
     """
     from sfumato.experiments.data import Data
-    from sfumato.experiments.produce import NAMES, declared, produce
+    from sfumato.experiments.produce import NAMES, find_experiment, produce
 
     folder = data or (Path(os.environ["SFUMATO_DATA"]) if os.environ.get("SFUMATO_DATA") else None)
     there = Data(folder)
@@ -45,7 +45,7 @@ def experiment(
             for one in wanted:
                 step(one)
                 with listening(step.share):
-                    page = produce(declared(one), there, output, quick=quick)
+                    page = produce(find_experiment(one), there, output, quick=quick)
                 sys.stdout.write(f"{page.title}: {output / one}.html\n")
     except KeyboardInterrupt:
         sys.stderr.write(f"sfumato: interrupted; what is done is kept in '{output}', the same command goes on\n")

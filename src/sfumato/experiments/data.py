@@ -45,7 +45,7 @@ class Data:
 
     def frame(self, file: str) -> pl.DataFrame:
         """Return a data set, every cell as the file has it and numbers as numbers, or its stand-in."""
-        return _read(self.folder / file) if self.folder is not None and self.real(file) else _made(file)
+        return _read(self.folder / file) if self.folder is not None and self.real(file) else _make_stand_in(file)
 
     def check(self, files: Iterable[str]) -> None:
         """Refuse a real file that cannot be read, or lacks columns, numbers or rows that its stand-in has.
@@ -54,7 +54,7 @@ class Data:
         """
         for file in files:
             if self.folder is not None and self.real(file):
-                _compare(f"data set '{self.folder / file}'", self.frame(file), _made(file))
+                _compare(f"data set '{self.folder / file}'", self.frame(file), _make_stand_in(file))
 
     def fingerprint(self, files: Iterable[str]) -> str:
         """Return a hash of the files' content; a stand-in counts by the code that makes it."""
@@ -96,7 +96,7 @@ def _compare(name: str, found: pl.DataFrame, known: pl.DataFrame) -> None:
 
 
 @lru_cache(maxsize=2)
-def _made(file: str) -> pl.DataFrame:
+def _make_stand_in(file: str) -> pl.DataFrame:
     from sfumato.experiments.stand_ins import stand_in
 
     return stand_in(file)

@@ -51,15 +51,15 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedNumber:
     """One number of the source beside ours: done as the source did it, and as well as we can.
 
     `within` is the relative difference up to which ours in paper mode counts as the same; `note` says in a sentence
     why it differs, or what the best does otherwise.
 
-    >>> Comparison("table 1", "error", paper=100.0, ours=103.0, within=0.05).same
+    >>> ComparedNumber("table 1", "error", paper=100.0, ours=103.0, within=0.05).same
     True
-    >>> Comparison("table 1", "error", paper=100.0, ours=120.0, within=0.05).same
+    >>> ComparedNumber("table 1", "error", paper=100.0, ours=120.0, within=0.05).same
     False
     """
 
@@ -95,6 +95,6 @@ class Experiment:
     source: str
     about: str
     parts: tuple[Part, ...]
-    compare: Callable[[Rows], Sequence[Comparison]]
+    compare: Callable[[Rows], Sequence[ComparedNumber]]
     draw: Callable[[Rows], Sequence[Figure]]
     files: tuple[str, ...] = field(default=())

@@ -73,10 +73,10 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Level:
+class ReferenceLine:
     """A named line across the panel: a published number, a limit. It lies at a height, or at a place of the x axis.
 
-    >>> Level("published", 5.69).axis
+    >>> ReferenceLine("published", 5.69).axis
     'y'
     """
 
@@ -85,7 +85,7 @@ class Level:
     axis: Literal["x", "y"] = "y"
 
 
-Mark = Curve | Bars | Ranked | Heat | Level
+Mark = Curve | Bars | Ranked | Heat | ReferenceLine
 
 
 @dataclass(frozen=True)
@@ -134,5 +134,5 @@ class Figure:
 
     def levels(self) -> list[str]:
         """The names of the lines across panels, in order: each has its dash in every panel."""
-        marks = [mark for panel in self.panels for mark in panel.marks if isinstance(mark, Level)]
+        marks = [mark for panel in self.panels for mark in panel.marks if isinstance(mark, ReferenceLine)]
         return list(dict.fromkeys(mark.name for mark in marks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import MissingExtraError
-from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked, labels
+from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Mark, Panel, Ranked, ReferenceLine, labels
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Canvas
@@ -67,7 +67,7 @@ def drawing(figure: Figure) -> str:
 
 def _legend(mark: Mark) -> str:
     """Return what a mark is called in the legend; a level says where it lies."""
-    return f"{mark.name}: {mark.at:g}" if isinstance(mark, Level) else mark.name
+    return f"{mark.name}: {mark.at:g}" if isinstance(mark, ReferenceLine) else mark.name
 
 
 def _lines(title: str) -> str:
@@ -103,7 +103,7 @@ def _add(mark: Mark, canvas: Canvas, figure: Figure, where: dict[str, Any]) -> N
             _ranked(mark, canvas, names.index(mark.name) % len(COLOURS), where)
         case Heat():
             _heat(mark, canvas, where)
-        case Level():
+        case ReferenceLine():
             _level(mark, canvas, LEVELS[figure.levels().index(mark.name) % len(LEVELS)], where)
 
 
@@ -162,7 +162,7 @@ def _heat(mark: Heat, canvas: Canvas, where: dict[str, Any]) -> None:
     )  # fmt: skip
 
 
-def _level(mark: Level, canvas: Canvas, dash: str, where: dict[str, Any]) -> None:
+def _level(mark: ReferenceLine, canvas: Canvas, dash: str, where: dict[str, Any]) -> None:
     look = {"color": "#5b6270", "dash": dash, "width": 1}
     line = canvas.add_hline if mark.axis == "y" else canvas.add_vline
     place = {"row": where["row"], "col": where["col"]}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfumato.experiments.declared import Comparison, Experiment, Rows
+from sfumato.experiments.declared import ComparedNumber, Experiment, Rows
 from sfumato.experiments.figure import Figure
 from sfumato.experiments.interactive import drawing, script
 from sfumato.report.page.markup import Markup, element, joined
@@ -38,7 +38,7 @@ class Page:
 
     experiment: Experiment
     rows: Rows
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[ComparedNumber]
     figures: Sequence[Figure]
     stand_ins: Sequence[str] = ()
     quick: bool = False
@@ -114,8 +114,8 @@ class Page:
 
 
 def _figure(figure: Figure) -> Markup:
-    told = element("figcaption", _inline(_shows(figure) + figure.caption))
-    return element("figure", element("h3", figure.title), Markup(drawing(figure)), told)
+    caption = element("figcaption", _inline(_shows(figure) + figure.caption))
+    return element("figure", element("h3", figure.title), Markup(drawing(figure)), caption)
 
 
 def _shows(figure: Figure) -> str:
@@ -126,7 +126,7 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _cells(entry: Comparison) -> tuple[str, ...]:
+def _cells(entry: ComparedNumber) -> tuple[str, ...]:
     verdict = {
         None: "",
         True: f"within {100 * entry.within:g} %; " if entry.within else "the same; ",
@@ -138,7 +138,7 @@ def _cells(entry: Comparison) -> tuple[str, ...]:
     return (entry.where, entry.what, *numbers, note)
 
 
-def _off(entry: Comparison) -> str:
+def _off(entry: ComparedNumber) -> str:
     return f"{100 * ((entry.ours or 0) / (entry.paper or 1) - 1):+.3g} %"
 
 
@@ -171,10 +171,10 @@ def _inline(text: str) -> Markup:
     """
     worded = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
     pieces = re.split(r"(\*\*[^*]+\*\*|\*[^*\s][^*]*\*|`[^`]+`)", worded)
-    return joined(_marked(piece) for piece in pieces)
+    return joined(_emphasise(piece) for piece in pieces)
 
 
-def _marked(piece: str) -> str:
+def _emphasise(piece: str) -> str:
     for mark, tag in (("**", "strong"), ("*", "em"), ("`", "code")):
         if piece.startswith(mark) and piece.endswith(mark) and len(piece) > 2 * len(mark):
             return element(tag, piece[len(mark) : -len(mark)])

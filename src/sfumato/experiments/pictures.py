@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import MissingExtraError
-from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Level, Mark, Panel, Ranked, labels
+from sfumato.experiments.figure import COLOURS, Bars, Curve, Figure, Heat, Mark, Panel, Ranked, ReferenceLine, labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +150,7 @@ def _draw(mark: Mark, axes: Axes, figure: Figure) -> None:
             _ranked(mark, axes, names.index(mark.name) % len(COLOURS))
         case Heat():
             _heat(mark, axes)
-        case Level():
+        case ReferenceLine():
             _level(mark, axes, figure.levels().index(mark.name) % len(LEVELS))
 
 
@@ -197,6 +197,6 @@ def _heat(mark: Heat, axes: Axes) -> None:
     axes.figure.colorbar(shades, ax=axes, label=mark.name, shrink=0.9)
 
 
-def _level(mark: Level, axes: Axes, place: int) -> None:
+def _level(mark: ReferenceLine, axes: Axes, place: int) -> None:
     line = axes.axhline if mark.axis == "y" else axes.axvline
     line(mark.at, color=SOFT, linewidth=1.2, linestyle=LEVELS[place], label=mark.name)

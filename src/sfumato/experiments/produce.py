@@ -23,10 +23,10 @@ KEPT = ".cases"
 DRAWING = ("matplotlib", "plotly")  # looked for before anything is computed
 
 
-def declared(name: str) -> Experiment:
+def find_experiment(name: str) -> Experiment:
     """Return an experiment by its name.
 
-    >>> declared("basics").name
+    >>> find_experiment("basics").name
     'basics'
     """
     experiment: Experiment = import_module(f"sfumato.experiments.{name}").EXPERIMENT

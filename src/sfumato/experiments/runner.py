@@ -64,15 +64,15 @@ class Run:
 def carry_out(run: Run, workers: int | None = None) -> Rows:
     """Return the rows of every part, in the declared order, computing the cases whose rows are not kept yet."""
     cases = run.cases()
-    waiting = [entry for entry in cases if _kept(entry[2]) is None]
+    waiting = [entry for entry in cases if _read_kept(entry[2]) is None]
     _compute(run, waiting, len(cases), workers or os.cpu_count() or 1)
     found: dict[str, list[Row]] = {part.name: [] for part in run.experiment.parts}
     for part, case, path in cases:
-        found[part.name] += [{**case, **row} for row in _kept(path) or ()]
+        found[part.name] += [{**case, **row} for row in _read_kept(path) or ()]
     return {name: pl.DataFrame(rows, infer_schema_length=None) for name, rows in found.items()}
 
 
-def _kept(path: Path) -> list[Row] | None:
+def _read_kept(path: Path) -> list[Row] | None:
     """Return a case's kept rows, or None where there are none or a crash has spoilt them."""
     try:
         rows = json.loads(path.read_bytes())

@@ -100,6 +100,7 @@ class Publisher(Validated, ABC):
 
     name: ClassVar[str]
     linked: ClassVar[bool]
+    needs_clock: ClassVar[bool] = False  # windows end by the clock, which must be one for all records
 
     @property
     @abstractmethod

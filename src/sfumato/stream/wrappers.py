@@ -205,6 +205,7 @@ class TimedWindows(WrappingPublisher):
 
     RULES: ClassVar = {"publisher": Clocked(), "every": Real(0, above=True)}
     name: ClassVar[str] = "clock"
+    needs_clock: ClassVar[bool] = True
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__(rng)

@@ -118,4 +118,4 @@ def test_without_java_one_sentence_says_what_to_install(monkeypatch: pytest.Monk
 
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MissingExtraError, match="openjdk-17-jre-headless"):
-        session._started("local[1]")
+        session._start("local[1]")

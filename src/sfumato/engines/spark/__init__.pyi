@@ -14,5 +14,5 @@ from .tables import anonymize as anonymize
 from .tables.folder import FolderRelease as FolderRelease
 from .tables.folder import anonymize_folder as anonymize_folder
 from .tables.measure import check as check
+from .tables.measure import spark_report as spark_report
 from .tables.release import SparkRelease as SparkRelease
-from .tables.report import spark_report as spark_report

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sfumato.engines.spark.folders import quoted
+from sfumato.engines.spark.folders import quote_name
 from sfumato.schema import Attribute, Kind
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def is_missing(attribute: Attribute) -> Column:
     """Return whether a cell is missing: null, or one of the declared marks that no hierarchy lists."""
     from pyspark.sql import functions
 
-    cell = functions.col(quoted(attribute.name))
+    cell = functions.col(quote_name(attribute.name))
     leaves = () if attribute.hierarchy is None else attribute.hierarchy.leaves
     marks = [mark for mark in attribute.missing if mark not in leaves]
     return cell.isNull() | cell.cast("string").isin(marks) if marks else cell.isNull()
@@ -31,7 +31,7 @@ def number_of(frame: DataFrame, attribute: Attribute) -> Column | None:
 
     if attribute.kind is None or not attribute.kind.numeric or attribute.hierarchy is not None:
         return None
-    cell = functions.col(quoted(attribute.name))
+    cell = functions.col(quote_name(attribute.name))
     text = isinstance(frame.schema[attribute.name].dataType, types.StringType)
     if attribute.kind is Kind.DATE:
         day = functions.try_to_date(cell, "yyyy-MM-dd") if text else cell.cast("date")
@@ -51,7 +51,7 @@ def up_to(frame: DataFrame, attribute: Attribute, value: object) -> Column:
     number = number_of(frame, attribute)
     if number is not None:
         return missing | functions.coalesce(number <= functions.lit(float(_days(value))), functions.lit(True))  # noqa: FBT003
-    words = functions.col(quoted(attribute.name)).cast("string")
+    words = functions.col(quote_name(attribute.name)).cast("string")
     listed = attribute.categories if attribute.hierarchy is None else attribute.hierarchy.leaves
     if listed is None:
         return missing | (words <= functions.lit(str(value)))

@@ -39,7 +39,7 @@ def read_folder(session: SparkSession, path: str | Path) -> DataFrame:
     """
     frame, kind = _read(session, Path(path))
     with spark_sentences(f"'{path}' cannot be read"):
-        return plain(_with_integers(frame) if kind == CSV else frame)
+        return plain_columns(_with_integers(frame) if kind == CSV else frame)
 
 
 def read_cells(session: SparkSession, path: str | Path, *, strict: bool = False) -> DataFrame:
@@ -51,38 +51,38 @@ def read_cells(session: SparkSession, path: str | Path, *, strict: bool = False)
     Traceback (most recent call last):
     sfumato.errors.InputError: 'no-such-folder' does not exist; give a file or a folder of Parquet or CSV
     """
-    return plain(_read(session, Path(path), "FAILFAST" if strict else "PERMISSIVE")[0])
+    return plain_columns(_read(session, Path(path), "FAILFAST" if strict else "PERMISSIVE")[0])
 
 
 def read_lines(session: SparkSession, path: str | Path) -> DataFrame | None:
     """Return the lines of CSV files as they are written (column `value`), or None where the files are Parquet."""
-    files = _files(Path(path))
-    return session.read.text(_address(Path(path))) if _format(files[0]) == CSV else None
+    files = data_files(Path(path))
+    return session.read.text(spark_address(Path(path))) if file_format(files[0]) == CSV else None
 
 
 def file_marks(path: str | Path) -> dict[str, tuple[int, int, int]]:
     """Return the size, the time and the inode of every data file; they stay while nobody writes one."""
-    found = {str(file): file.stat() for file in _files(Path(path))}
+    found = {str(file): file.stat() for file in data_files(Path(path))}
     return {name: (status.st_size, status.st_mtime_ns, status.st_ino) for name, status in found.items()}
 
 
 def _read(session: SparkSession, place: Path, mode: str = "FAILFAST") -> tuple[DataFrame, str]:
     """Return the rows as they are stored, and the format of the files."""
-    files = _files(place)
-    formats = {file: _format(file) for file in files}
+    files = data_files(place)
+    formats = {file: file_format(file) for file in files}
     if len(set(formats.values())) > 1:
         first, second = (next(file for file, kind in formats.items() if kind == wanted) for wanted in (PARQUET, CSV))
         raise InputError(f"folder '{place}' mixes Parquet ('{first.name}') and CSV ('{second.name}'); give one kind")
     with spark_sentences(f"'{place}' cannot be read"):
         if CSV in formats.values():
             return _csv(session, place, files, mode), CSV
-        return session.read.parquet(_address(place)), PARQUET
+        return session.read.parquet(spark_address(place)), PARQUET
 
 
 def write_folder(frame: DataFrame, path: str | Path) -> None:
     """Write the rows as a new folder of Parquet, all or nothing; a path that exists is refused."""
     with new_folder(path) as staged, spark_sentences(f"output '{path}' cannot be written"):
-        frame.write.parquet(_address(staged))
+        frame.write.parquet(spark_address(staged))
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
             shutil.rmtree(beside)
 
 
-def plain(frame: DataFrame) -> DataFrame:
+def plain_columns(frame: DataFrame) -> DataFrame:
     """Return the frame with truth values as text, refusing columns that hold no plain value."""
     from pyspark.sql import functions, types
 
@@ -128,24 +128,32 @@ def plain(frame: DataFrame) -> DataFrame:
             kind = field.dataType.simpleString()
             raise InputError(f"column '{field.name}' holds {kind}, which is not a plain value; flatten or drop it")
     truths = [field.name for field in frame.schema.fields if isinstance(field.dataType, types.BooleanType)]
-    return frame.withColumns({name: functions.col(quoted(name)).cast("string") for name in truths}) if truths else frame
+    return (
+        frame.withColumns({name: functions.col(quote_name(name)).cast("string") for name in truths})
+        if truths
+        else frame
+    )
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a column's name as Spark takes it literally, dots and all.
 
-    >>> quoted("home.zip")
+    >>> quote_name("home.zip")
     '`home.zip`'
     """
     return "`" + name.replace("`", "``") + "`"
 
 
-def _address(path: Path) -> str:
-    """Return a path as Spark takes it, whatever file system is its default."""
+def spark_address(path: Path) -> str:
+    """Return a path as Spark takes it, whatever its letters and whatever file system is the default.
+
+    >>> spark_address(Path("/data/batch=3"))
+    'file:///data/batch=3'
+    """
     return f"file://{path.resolve()}"  # not as_uri(): Spark takes %20 for three letters
 
 
-def _files(place: Path) -> list[Path]:
+def data_files(place: Path) -> list[Path]:
     """Return the data files of a folder, or the file itself; what starts with _ or . is none, as in Hadoop."""
     if not place.exists():
         raise InputError(f"'{place}' does not exist; give a file or a folder of Parquet or CSV")
@@ -158,8 +166,9 @@ def _files(place: Path) -> list[Path]:
     return files
 
 
-def _format(file: Path) -> str:
-    head = _head(file)
+def file_format(file: Path) -> str:
+    """Return whether a file is Parquet or CSV; what is neither is refused."""
+    head = file_head(file)
     if head[:4] == b"PAR1":
         return PARQUET
     if head[:6] == b"ARROW1" or head.lstrip()[:1] == b"{":
@@ -167,7 +176,7 @@ def _format(file: Path) -> str:
     return CSV
 
 
-def _head(file: Path) -> bytes:
+def file_head(file: Path) -> bytes:
     """Return the first bytes of a file, unpacked."""
     try:
         with file.open("rb") as raw:
@@ -187,7 +196,7 @@ def _head(file: Path) -> bytes:
 def _csv(session: SparkSession, place: Path, files: list[Path], mode: str) -> DataFrame:
     from pyspark.sql import types
 
-    heads = [(file, _head(file)) for file in files]
+    heads = [(file, file_head(file)) for file in files]
     empty = next((file for file, head in heads if not head.strip()), None)
     if empty is not None:
         raise InputError(f"file '{empty}' is empty; give a header line and rows")
@@ -196,9 +205,23 @@ def _csv(session: SparkSession, place: Path, files: list[Path], mode: str) -> Da
         if csv_header(head, str(file)) != (delimiter, header):
             raise InputError(f"files '{files[0].name}' and '{file.name}' have different headers; give them the same")
     texts = types.StructType([types.StructField(name, types.StringType()) for name in header])
-    options = {"header": "true", "sep": delimiter, "escape": '"', "mode": mode, "columnPruning": "false"}
-    options |= {"nullValue": NO_CELL, "emptyValue": ""}  # "" in quotes is a text without letters, not a missing one
-    return session.read.schema(texts).options(**options).csv(_address(place))
+    return session.read.schema(texts).options(**csv_options(delimiter), mode=mode).csv(spark_address(place))
+
+
+def csv_options(delimiter: str) -> dict[str, str]:
+    """Return how Spark reads CSV as the single machine does: "" in quotes is a text without letters, not a missing one.
+
+    >>> csv_options(";")["sep"]
+    ';'
+    """
+    return {
+        "header": "true",
+        "sep": delimiter,
+        "escape": '"',
+        "columnPruning": "false",
+        "nullValue": NO_CELL,
+        "emptyValue": "",
+    }
 
 
 def _with_integers(frame: DataFrame) -> DataFrame:
@@ -213,12 +236,14 @@ def _with_integers(frame: DataFrame) -> DataFrame:
                 *(functions.bool_and(_reads_back(name)).alias(str(place)) for place, name in enumerate(names)),
             ).first()
             names = [name for place, name in enumerate(names) if seen is not None and seen[place]]
-    return frame.withColumns({name: functions.col(quoted(name)).cast("bigint") for name in names}) if names else frame
+    return (
+        frame.withColumns({name: functions.col(quote_name(name)).cast("bigint") for name in names}) if names else frame
+    )
 
 
 def _reads_back(name: str) -> Column:
     """Return whether a cell is an integer of 64 bits, written as one; null where the cell is empty."""
     from pyspark.sql import functions
 
-    cell = functions.col(quoted(name))
+    cell = functions.col(quote_name(name))
     return functions.when(cell.isNotNull(), cell.rlike(INTEGER) & cell.try_cast("bigint").isNotNull())

@@ -51,10 +51,10 @@ def spark_session(master: str | None = None) -> SparkSession:
     except ImportError:
         raise MissingExtraError(NO_SPARK) from None
     if wanted.startswith("sc://"):
-        return _connected(wanted)
+        return _connect(wanted)
     running = SparkContext._active_spark_context  # noqa: SLF001  # a session is active in one thread alone
     if running is None:
-        return _started(wanted)
+        return _start(wanted)
     if master is not None and running.master != wanted:
         raise InputError(
             f"a Spark session with master '{running.master}' runs in this process already; stop it, or ask for that "
@@ -95,7 +95,7 @@ def _python_line(lines: list[str]) -> str:
     return re.sub(r"^[\w.]+: ", "", said[-1]) if said else lines[0]
 
 
-def _connected(master: str) -> SparkSession:
+def _connect(master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     _refuse_unreachable(master)
@@ -105,7 +105,7 @@ def _connected(master: str) -> SparkSession:
     return session
 
 
-def _started(master: str) -> SparkSession:
+def _start(master: str) -> SparkSession:
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession

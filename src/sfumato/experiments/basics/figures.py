@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from sfumato.experiments.declared import Rows
-from sfumato.experiments.figure import Curve, Figure, Level, Mark, Panel
+from sfumato.experiments.figure import Curve, Figure, Mark, Panel, ReferenceLine
 
 
 def draw(rows: Rows) -> list[Figure]:
@@ -17,7 +17,7 @@ def _density(curve: pl.DataFrame, table: pl.DataFrame) -> Figure:
     marks: list[Mark] = [
         Curve("density", curve["answer"].to_list(), curve["density"].to_list()),
         Curve("the slide's five answers", table["answer"].to_list(), table["density"].to_list(), joined=False),
-        Level("true sum, 14", 14, "x"),
+        ReferenceLine("true sum, 14", 14, "x"),
     ]
     panel = Panel("Laplace noise of scale 7 around 14", "answer", "density, per cent", marks)
     return Figure(
@@ -33,7 +33,7 @@ def _trade_off(rows: pl.DataFrame) -> Figure:
         [Curve("measured", x, means["error"].to_list(), joined=False), Curve("10/ε", x, means["expected"].to_list())],
         log_x=True, log_y=True,
     )  # fmt: skip
-    guess: list[Mark] = [Curve("best guess", x, means["guess"].to_list()), Level("a coin", 0.5)]
+    guess: list[Mark] = [Curve("best guess", x, means["guess"].to_list()), ReferenceLine("a coin", 0.5)]
     person = Panel("what the person risks", "ε", "share of right guesses who is in the table", guess, log_x=True)
     caption = "The lecture recommends 0.01, 0.1, ln 2 and ln 3; on four rows none of them leaves a useful sum."
     return Figure("trade-off", "Privacy against utility", "slide on the trade-off", caption, [error, person])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from sfumato.experiments.bikes.errors import MIDDLE
+from sfumato.experiments.bikes.cases import MIDDLE
 from sfumato.experiments.declared import Rows
-from sfumato.experiments.figure import Curve, Figure, Heat, Level, Panel, Ranked
+from sfumato.experiments.figure import Curve, Figure, Heat, Panel, Ranked, ReferenceLine
 
 ZEROS = "all zeros"
 
@@ -27,7 +27,9 @@ def _errors(errors: pl.DataFrame) -> Figure:
         shown = means.filter(pl.col("answer") != ZEROS)
         dots = Ranked("mean over seeds, and the range", *(shown[name].to_list() for name in shown.columns))
         title = str(rides).replace(", ", "\n")
-        panels.append(Panel(title, "mean absolute error", "", [dots, Level("all zeros", zeros, "x")], log_x=True))
+        panels.append(
+            Panel(title, "mean absolute error", "", [dots, ReferenceLine("all zeros", zeros, "x")], log_x=True)
+        )
     caption = "Answers left of the dashed line tell more than the answer 0 everywhere."
     return Figure("errors", f"Women per station and hour, ε = {MIDDLE:g}", "table 1", caption, panels)
 

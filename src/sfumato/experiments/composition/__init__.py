@@ -1,6 +1,6 @@
-"""Source 001 done again: k-anonymity and differential privacy, alone and together, and what survives the attack.
+"""Pereira 2014 done again: k-anonymity and differential privacy, alone and together, and what survives the attack.
 
-Pereira (2014), *Proteção da Privacidade em Sistemas de Dados*, Universidade do Minho (in Portuguese).
+*Proteção da Privacidade em Sistemas de Dados*, Universidade do Minho (in Portuguese).
 
 >>> EXPERIMENT.name, [part.name for part in EXPERIMENT.parts][:3]
 ('composition', ['anonymity', 'noise', 'distribution'])
@@ -9,16 +9,37 @@ Pereira (2014), *Proteção da Privacidade em Sistemas de Dados*, Universidade d
 from __future__ import annotations
 
 from sfumato.evaluate.workload import WAYS
-from sfumato.experiments.composition.attack import ANONYMIZERS, attacked, density
-from sfumato.experiments.composition.calibrated import calibrations
+from sfumato.experiments.composition.attack import (
+    ADDITION,
+    ANONYMIZERS,
+    CROWD,
+    REMOVAL,
+    SAFEPUB,
+    attack,
+    calibrations,
+    changes,
+    classes,
+    density,
+    private_mondrian,
+    sampled_release,
+    vanished_classes,
+)
 from sfumato.experiments.composition.comparison import compare
 from sfumato.experiments.composition.figures import draw
-from sfumato.experiments.composition.neighbours import ADDITION, REMOVAL, changes, classes, vanished
-from sfumato.experiments.composition.surviving import CROWD, SAFEPUB, private_mondrian, sampled
-from sfumato.experiments.composition.tables import CENSUS, EXTRACT, IPUMS, IPUMS_QUASI, SKEWED
-from sfumato.experiments.composition.utility import anonymity, distribution, noise
+from sfumato.experiments.composition.tables import (
+    CENSUS,
+    EXTRACT,
+    IPUMS,
+    IPUMS_QUASI,
+    SKEWED,
+    anonymity,
+    distribution,
+    noise,
+)
 from sfumato.experiments.declared import Case, Experiment, Part, grid
 
+TITLE = "Composition: counting with noise on a k-anonymous table"
+SOURCE = "Pereira 2014, Universidade do Minho (dissertation, in Portuguese)"
 ABOUT = """
 A table is k-anonymised by Mondrian, and counts on it get Laplace noise of scale 1/ε, as if one person moved a count by
 one. The dissertation shows that this is not ε-differentially private, since a person less makes whole classes vanish,
@@ -71,112 +92,104 @@ def _attacks(counting: str, names: dict[str, int]) -> tuple[Case, ...]:
     )
 
 
-EXPERIMENT = Experiment(
-    name="composition",
-    title="Composition: counting with noise on a k-anonymous table",
-    source="001, Pereira 2014, Universidade do Minho (dissertation, in Portuguese)",
-    about=ABOUT,
-    compare=compare,
-    draw=draw,
-    files=(EXTRACT,),
-    parts=(
-        Part(
-            "anonymity",
-            anonymity,
-            full=(
-                *grid(table=PAPER, k=KS, **AT, **ALL),
-                *grid(table=PAPER, k=[10], range_ratio=RATIOS, **ALL),
-                *grid(table=[SKEWED, IPUMS_QUASI], k=[10], **AT, queries=[5000], seed=[2014]),
+PARTS = (
+    Part(
+        "anonymity",
+        anonymity,
+        full=(
+            *grid(table=PAPER, k=KS, **AT, **ALL),
+            *grid(table=PAPER, k=[10], range_ratio=RATIOS, **ALL),
+            *grid(table=[SKEWED, IPUMS_QUASI], k=[10], **AT, queries=[5000], seed=[2014]),
+        ),
+        quick=(
+            *grid(table=[CENSUS], k=[5, 10, 25], **AT, **FEW),
+            *grid(table=[IPUMS], k=[10], range_ratio=[0.4, 0.6], **FEW),
+            *grid(table=[CENSUS], k=[10], range_ratio=[0.8], **FEW),
+        ),
+    ),
+    Part(
+        "noise",
+        noise,
+        full=(*grid(table=PAPER, range_ratio=(0.6, *RATIOS), **ALL), *grid(table=[SKEWED], **AT, **ALL)),
+        quick=grid(table=PAPER, range_ratio=[0.6, 0.8], **FEW),
+    ),
+    Part(
+        "distribution",
+        distribution,
+        full=grid(table=[CENSUS], k=[10], counting=WAYS, **AT, queries=[5000], seed=[2014]),
+        quick=grid(table=[CENSUS], k=[10], counting=WAYS, **AT, **FEW),
+    ),
+    Part(
+        "classes",
+        classes,
+        full=(*grid(table=[CENSUS], k=[10], seed=MANY), *grid(table=[IPUMS], k=[10], seed=[2014])),
+        quick=grid(table=PAPER, k=[10], seed=[2014]),
+    ),
+    Part(
+        "changes",
+        changes,
+        full=(
+            *grid(table=[CENSUS], k=[10], neighbour=[REMOVAL, ADDITION], trials=[1000], seed=MANY),
+            *grid(table=[IPUMS], k=[10], neighbour=[REMOVAL, ADDITION], trials=[300], seed=[2014]),
+        ),
+        quick=grid(table=[CENSUS], k=[10], neighbour=[REMOVAL, ADDITION], trials=[200], seed=[2014]),
+    ),
+    Part(
+        "vanished",
+        vanished_classes,
+        full=grid(table=[CENSUS], k=[10], seed=SEEDS),
+        quick=grid(table=[CENSUS], k=[10], seed=[2014]),
+    ),
+    Part(
+        "attack",
+        attack,
+        full=(
+            *_attacks("inclusion", {name: TRIALS[name] for name in ANONYMIZERS}),
+            *_attacks("overlap", {"Mondrian": 300}),
+            *_attacks("expected", {"Mondrian": 300}),
+        ),
+        quick=(*_attacks("inclusion", {"Mondrian": 20, "Datafly": 5}), *_attacks("overlap", {"Mondrian": 20})),
+    ),
+    Part(
+        "density",
+        density,
+        full=grid(epsilon=[0.1, 0.01], draws=[1_000_000], seed=[2014]),
+        quick=grid(epsilon=[0.1, 0.01], draws=[1_000_000], seed=[2014]),
+    ),
+    Part(
+        "calibrations",
+        calibrations,
+        full=(
+            *grid(table=[CENSUS, SKEWED], k=[10], counting=["inclusion"], epsilon=[0.1], trials=[1000], **ALL),
+            *grid(table=[CENSUS], k=[10], counting=["overlap"], epsilon=[0.1], trials=[1000], **ALL),
+        ),
+        quick=grid(table=[CENSUS], k=[10], counting=["inclusion"], epsilon=[0.1], trials=[100], **FEW),
+    ),
+    Part(
+        "private-mondrian",
+        private_mondrian,
+        full=(
+            *grid(table=TABLES, epsilon=[0.005, 0.01, 0.05, 0.1, 0.5, 1.0], **AT, **RELEASES),
+            *grid(table=PAPER, epsilon=[0.1], range_ratio=RATIOS, queries=[5000], seed=[1, 2, 3]),
+        ),
+        quick=grid(table=PAPER, epsilon=[0.005, 0.01, 0.1, 1.0], **AT, queries=[1000], seed=[1, 2]),
+    ),
+    Part(
+        "sampled",
+        sampled_release,
+        full=(
+            *grid(
+                table=TABLES, algorithm=[SAFEPUB, CROWD], k=[10], epsilon=[0.1, 0.5, 1.0, 2.0],
+                **AT, queries=[5000], seed=[1, 2, 3],
             ),
-            quick=(
-                *grid(table=[CENSUS], k=[5, 10, 25], **AT, **FEW),
-                *grid(table=[IPUMS], k=[10], range_ratio=[0.4, 0.6], **FEW),
-                *grid(table=[CENSUS], k=[10], range_ratio=[0.8], **FEW),
+            *grid(
+                table=[IPUMS], algorithm=[SAFEPUB], k=[5, 20, 50, 100], epsilon=[1.0],
+                **AT, queries=[5000], seed=[1, 2, 3],
             ),
         ),
-        Part(
-            "noise",
-            noise,
-            full=(*grid(table=PAPER, range_ratio=(0.6, *RATIOS), **ALL), *grid(table=[SKEWED], **AT, **ALL)),
-            quick=grid(table=PAPER, range_ratio=[0.6, 0.8], **FEW),
-        ),
-        Part(
-            "distribution",
-            distribution,
-            full=grid(table=[CENSUS], k=[10], counting=WAYS, **AT, queries=[5000], seed=[2014]),
-            quick=grid(table=[CENSUS], k=[10], counting=WAYS, **AT, **FEW),
-        ),
-        Part(
-            "classes",
-            classes,
-            full=(*grid(table=[CENSUS], k=[10], seed=MANY), *grid(table=[IPUMS], k=[10], seed=[2014])),
-            quick=grid(table=PAPER, k=[10], seed=[2014]),
-        ),
-        Part(
-            "changes",
-            changes,
-            full=(
-                *grid(table=[CENSUS], k=[10], neighbour=[REMOVAL, ADDITION], trials=[1000], seed=MANY),
-                *grid(table=[IPUMS], k=[10], neighbour=[REMOVAL, ADDITION], trials=[300], seed=[2014]),
-            ),
-            quick=grid(table=[CENSUS], k=[10], neighbour=[REMOVAL, ADDITION], trials=[200], seed=[2014]),
-        ),
-        Part(
-            "vanished",
-            vanished,
-            full=grid(table=[CENSUS], k=[10], seed=SEEDS),
-            quick=grid(table=[CENSUS], k=[10], seed=[2014]),
-        ),
-        Part(
-            "attack",
-            attacked,
-            full=(
-                *_attacks("inclusion", {name: TRIALS[name] for name in ANONYMIZERS}),
-                *_attacks("overlap", {"Mondrian": 300}),
-                *_attacks("expected", {"Mondrian": 300}),
-            ),
-            quick=(*_attacks("inclusion", {"Mondrian": 20, "Datafly": 5}), *_attacks("overlap", {"Mondrian": 20})),
-        ),
-        Part(
-            "density",
-            density,
-            full=grid(epsilon=[0.1, 0.01], draws=[1_000_000], seed=[2014]),
-            quick=grid(epsilon=[0.1, 0.01], draws=[1_000_000], seed=[2014]),
-        ),
-        Part(
-            "calibrations",
-            calibrations,
-            full=(
-                *grid(table=[CENSUS, SKEWED], k=[10], counting=["inclusion"], epsilon=[0.1], trials=[1000], **ALL),
-                *grid(table=[CENSUS], k=[10], counting=["overlap"], epsilon=[0.1], trials=[1000], **ALL),
-            ),
-            quick=grid(table=[CENSUS], k=[10], counting=["inclusion"], epsilon=[0.1], trials=[100], **FEW),
-        ),
-        Part(
-            "private-mondrian",
-            private_mondrian,
-            full=(
-                *grid(table=TABLES, epsilon=[0.005, 0.01, 0.05, 0.1, 0.5, 1.0], **AT, **RELEASES),
-                *grid(table=PAPER, epsilon=[0.1], range_ratio=RATIOS, queries=[5000], seed=[1, 2, 3]),
-            ),
-            quick=grid(table=PAPER, epsilon=[0.005, 0.01, 0.1, 1.0], **AT, queries=[1000], seed=[1, 2]),
-        ),
-        Part(
-            "sampled",
-            sampled,
-            full=(
-                *grid(
-                    table=TABLES, algorithm=[SAFEPUB, CROWD], k=[10], epsilon=[0.1, 0.5, 1.0, 2.0],
-                    **AT, queries=[5000], seed=[1, 2, 3],
-                ),
-                *grid(
-                    table=[IPUMS], algorithm=[SAFEPUB], k=[5, 20, 50, 100], epsilon=[1.0],
-                    **AT, queries=[5000], seed=[1, 2, 3],
-                ),
-            ),
-            quick=grid(
-                table=[IPUMS], algorithm=[SAFEPUB, CROWD], k=[10], epsilon=[0.1, 1.0], **AT, queries=[1000], seed=[1]
-            ),
+        quick=grid(
+            table=[IPUMS], algorithm=[SAFEPUB, CROWD], k=[10], epsilon=[0.1, 1.0], **AT, queries=[1000], seed=[1]
         ),
     ),
 )  # fmt: skip
+EXPERIMENT = Experiment("composition", TITLE, SOURCE, ABOUT, PARTS, compare, draw, (EXTRACT,))

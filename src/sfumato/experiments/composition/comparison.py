@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from sfumato.evaluate.calibration import PUBLISHED
-from sfumato.experiments.declared import Comparison, Rows, Scalar
+from sfumato.experiments.declared import ComparedNumber, Rows, Scalar
 
 CENSUS, IPUMS = "census-10k", "IPUMS"
 SMALLER = "Our boxes are as many and err less, about as square boxes of so many rows must; its cuts are not printed."
@@ -55,14 +55,14 @@ TABLES = dict(zip(PUBLISHED, ("table 11", "table 11", "table 14", "table 14", "t
 Wanted = dict[str, Scalar]
 
 
-def compare(rows: Rows) -> Sequence[Comparison]:
+def compare(rows: Rows) -> Sequence[ComparedNumber]:
     """Return every number of the dissertation that the rows answer, table by table.
 
     >>> compare({})
     Traceback (most recent call last):
     KeyError: 'anonymity'
     """
-    parts = (_utility, _attack, _classes, _changes, _distribution, _calibrated)
+    parts = (_utility, _attack, _classes, _changes, _distribution, _calibrations)
     return [entry for part in parts for entry in part(rows) if entry.ours is not None]
 
 
@@ -76,11 +76,11 @@ def mean(frame: pl.DataFrame, column: str, **wanted: Scalar) -> float | None:
     return None if found.is_empty() else float(found[column].cast(pl.Float64).to_numpy().mean())
 
 
-def changed(frame: pl.DataFrame, **wanted: Scalar) -> pl.DataFrame:
+def changes_by_seed(frame: pl.DataFrame, **wanted: Scalar) -> pl.DataFrame:
     """Return, seed by seed, the share of neighbours that change anything, the most they change, and the share past 500.
 
     >>> rows = {"seed": [1, 1], "number": [0, 7], "occurrences": [3, 1]}
-    >>> changed(pl.DataFrame(rows)).rows()
+    >>> changes_by_seed(pl.DataFrame(rows)).rows()
     [(1, 0.25, 7, 0.0)]
     """
     found = frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
@@ -92,23 +92,23 @@ def changed(frame: pl.DataFrame, **wanted: Scalar) -> pl.DataFrame:
     )
 
 
-def _utility(rows: Rows) -> Iterator[Comparison]:
+def _utility(rows: Rows) -> Iterator[ComparedNumber]:
     table, noise, private = rows["anonymity"], rows["noise"], rows["private-mondrian"]
     for k, error in ((5, 0.15), (10, 0.20), (25, 0.35)):
         ours, best = _in_two_ways(table, {"table": CENSUS, "k": k, "range_ratio": 0.6})
         note = SMALLER if k == 5 else ""
-        yield Comparison("figure 2", f"k-anonymity, error at k={k}, range ratio 0.6", error, ours, best, note)
+        yield ComparedNumber("figure 2", f"k-anonymity, error at k={k}, range ratio 0.6", error, ours, best, note)
     for ratio in (0.4, 0.8):
         ours, best = _in_two_ways(table, {"table": CENSUS, "k": 10, "range_ratio": ratio})
-        yield Comparison("figure 3", f"k-anonymity, error at range ratio {ratio}, k=10", None, ours, best, DRAWN)
+        yield ComparedNumber("figure 3", f"k-anonymity, error at range ratio {ratio}, k=10", None, ours, best, DRAWN)
     for epsilon, error in ((0.1, 0.0091), (0.01, 0.0936), (0.005, 0.18)):
         wanted: Wanted = {"table": CENSUS, "range_ratio": 0.6, "epsilon": epsilon}
         ours, best = mean(noise, "error", **wanted), mean(private, "error", **wanted)
         note = OURS_ALL_QUERIES if epsilon == 0.1 else ""
-        yield Comparison("figure 4", f"noise alone, error at ε={epsilon}", error, ours, best, note, within=0.15)
+        yield ComparedNumber("figure 4", f"noise alone, error at ε={epsilon}", error, ours, best, note, within=0.15)
     for ratio in (0.4, 0.8):
         ours = mean(noise, "error", table=CENSUS, range_ratio=ratio, epsilon=0.01)
-        yield Comparison("figure 5", f"noise alone, error at range ratio {ratio}, ε=0.01", None, ours, None, DRAWN)
+        yield ComparedNumber("figure 5", f"noise alone, error at range ratio {ratio}, ε=0.01", None, ours, None, DRAWN)
     yield from _both(rows)
     yield from _second_set(rows)
 
@@ -120,7 +120,7 @@ def _in_two_ways(table: pl.DataFrame, wanted: Wanted) -> tuple[float | None, flo
     )
 
 
-def _both(rows: Rows) -> Iterator[Comparison]:
+def _both(rows: Rows) -> Iterator[ComparedNumber]:
     notes = {
         0.01: "Drawn there, not printed: a little above figure 2, as here.",
         0.005: "Less than the sum of both alone, as there. Best: even and independent columns need no cut, so that one "
@@ -130,48 +130,50 @@ def _both(rows: Rows) -> Iterator[Comparison]:
         wanted: Wanted = {"table": CENSUS, "range_ratio": 0.6, "epsilon": epsilon}
         ours = mean(rows["anonymity"], "error", k=10, counting="inclusion", **wanted)
         best = mean(rows["private-mondrian"], "error", **wanted)
-        yield Comparison(where, f"both, error at k=10, ε={epsilon}", error, ours, best, notes[epsilon], within)
+        yield ComparedNumber(where, f"both, error at k=10, ε={epsilon}", error, ours, best, notes[epsilon], within)
 
 
-def _second_set(rows: Rows) -> Iterator[Comparison]:
+def _second_set(rows: Rows) -> Iterator[ComparedNumber]:
     table, noise, private = rows["anonymity"], rows["noise"], rows["private-mondrian"]
     for ratio, where in ((0.6, "figure 8"), (0.4, "figure 9")):
         wanted: Wanted = {"table": IPUMS, "k": 10, "range_ratio": ratio}
         inclusion, best = _in_two_ways(table, wanted)
         overlap = mean(table, "error", counting="overlap", epsilon=None, **wanted)
-        yield Comparison(where, f"SAL-50k, k-anonymity, inclusion, range ratio {ratio}", None, inclusion, best, ANOTHER)
-        yield Comparison(where, f"SAL-50k, k-anonymity, overlap, range ratio {ratio}", None, overlap, best, PARTED)
+        yield ComparedNumber(
+            where, f"SAL-50k, k-anonymity, inclusion, range ratio {ratio}", None, inclusion, best, ANOTHER
+        )
+        yield ComparedNumber(where, f"SAL-50k, k-anonymity, overlap, range ratio {ratio}", None, overlap, best, PARTED)
     for ratio, where, note in ((0.6, "figure 10", ABOVE), (0.8, "figure 11", BELOW)):
         wanted = {"table": IPUMS, "epsilon": 0.01, "range_ratio": ratio}
         ours, best = mean(noise, "error", **wanted), mean(private, "error", **wanted)
-        yield Comparison(where, f"SAL-50k, noise alone, ε=0.01, range ratio {ratio}", None, ours, best, note)
+        yield ComparedNumber(where, f"SAL-50k, noise alone, ε=0.01, range ratio {ratio}", None, ours, best, note)
     for epsilon, where in ((0.01, "figure 12"), (0.1, "figure 13")):
         wanted = {"table": IPUMS, "range_ratio": 0.6, "epsilon": epsilon}
         ours = mean(table, "error", k=10, counting="inclusion", **wanted)
         best = mean(private, "error", **wanted)
-        yield Comparison(where, f"SAL-50k, both, k=10, ε={epsilon}", None, ours, best, TOTAL)
+        yield ComparedNumber(where, f"SAL-50k, both, k=10, ε={epsilon}", None, ours, best, TOTAL)
 
 
-def _attack(rows: Rows) -> Iterator[Comparison]:
+def _attack(rows: Rows) -> Iterator[ComparedNumber]:
     case = rows["vanished"].filter(pl.col("seed") == rows["vanished"]["seed"].to_numpy().min())
     gone, new = (case.filter(pl.col("release") == side)["rows"].to_numpy() for side in ("with the row", "without it"))
     boxes = f"Ours: {'; '.join(case['box'])}." if case.height <= 5 else ""
-    yield Comparison("table 6", "classes gone and new", 3, case.height, None, boxes, within=0.0)
-    yield Comparison("table 6", "rows of the class that vanishes", 10, int(gone.min()), within=0.0)
-    yield Comparison("table 6", "rows of the class that takes it in", 24, int(new.max()), within=0.2)
+    yield ComparedNumber("table 6", "classes gone and new", 3, case.height, None, boxes, within=0.0)
+    yield ComparedNumber("table 6", "rows of the class that vanishes", 10, int(gone.min()), within=0.0)
+    yield ComparedNumber("table 6", "rows of the class that takes it in", 24, int(new.max()), within=0.2)
     for where, epsilon, noise, printed in DENSITIES:
         ours, best = (mean(rows["density"], name, epsilon=epsilon, noise=noise) for name in ("density", "share drawn"))
         note = "Best: how often our exact integer noise, drawn a million times, is this number." if noise == 0 else ""
-        yield Comparison(where, f"density of noise {noise} at ε={epsilon}", printed, ours, best, note, within=0.01)
+        yield ComparedNumber(where, f"density of noise {noise} at ε={epsilon}", printed, ours, best, note, within=0.01)
     for where, way, epsilon, printed in RATIOS:
         moved = 10 if way == "inclusion" else int(new.max()) - 10
         worst = mean(rows["attack"], "density ratio", anonymizer="Mondrian", counting=way, epsilon=epsilon)
         note = f"{math.exp(epsilon):.4f} is allowed.{'' if worst is None else ' Best: the worst box the audit finds.'}"
         ours = math.exp(epsilon * moved)
-        yield Comparison(where, f"ratio of densities, {way}, ε={epsilon}", printed, ours, worst, note, within=0.01)
+        yield ComparedNumber(where, f"ratio of densities, {way}, ε={epsilon}", printed, ours, worst, note, within=0.01)
 
 
-def _classes(rows: Rows) -> Iterator[Comparison]:
+def _classes(rows: Rows) -> Iterator[ComparedNumber]:
     for table, where, name, printed in (
         (CENSUS, "figure 14", "census-10k", (655, 24, 35)),
         (IPUMS, "figure 15", "SAL-50k", (2735, 61, 124)),
@@ -183,24 +185,24 @@ def _classes(rows: Rows) -> Iterator[Comparison]:
             note = ANOTHER if table == IPUMS else f"{_range(seeds[column], seeds.height)} {CUT_ON[column]}".strip()
             within = 0.05 if (table, column) == (CENSUS, "classes") else None
             what = f"{name}, {WORDS[column]}, k=10"
-            yield Comparison(where, what, number, float(seeds[column].to_numpy().mean()), None, note, within)
+            yield ComparedNumber(where, what, number, float(seeds[column].to_numpy().mean()), None, note, within)
 
 
-def _changes(rows: Rows) -> Iterator[Comparison]:
+def _changes(rows: Rows) -> Iterator[ComparedNumber]:
     frame = rows["changes"].filter(pl.col("table") == CENSUS)
     for where, neighbour, share, most in (("table 12", "addition", 0.349, 113), ("table 13", "removal", 0.352, 112)):
-        found = changed(frame, neighbour=neighbour, changed="classes")
+        found = changes_by_seed(frame, neighbour=neighbour, changed="classes")
         note = f"{_range(found['share'], found.height)} It hangs on how many cuts of the one table are about to tip."
         what = f"share of {neighbour}s that change classes"
-        yield Comparison(where, what, share, float(found["share"].to_numpy().mean()), None, note)
+        yield ComparedNumber(where, what, share, float(found["share"].to_numpy().mean()), None, note)
         note = _range(found["most"], found.height)
         ours = float(found["most"].to_numpy().mean())
-        yield Comparison(where, f"most classes gone and new, {neighbour}", most, ours, None, note)
-    found = changed(frame, neighbour="removal", changed="rows")
+        yield ComparedNumber(where, f"most classes gone and new, {neighbour}", most, ours, None, note)
+    found = changes_by_seed(frame, neighbour="removal", changed="rows")
     note = f"{_range(found['most'], found.height)} On a public grid no class can vanish."
     ours, past = (float(found[name].to_numpy().mean()) for name in ("most", "past"))
-    yield Comparison("table 18", "most rows in classes gone and new", 1673, ours, None, note)
-    yield Comparison("table 18", "share of removals that move more than 500 rows", 0.1, past)
+    yield ComparedNumber("table 18", "most rows in classes gone and new", 1673, ours, None, note)
+    yield ComparedNumber("table 18", "share of removals that move more than 500 rows", 0.1, past)
 
 
 def _range(values: pl.Series, seeds: int) -> str:
@@ -209,7 +211,7 @@ def _range(values: pl.Series, seeds: int) -> str:
     return f"{numbers.min():.4g} to {numbers.max():.4g} over {seeds} draws of the census." if seeds > 1 else ""
 
 
-def _distribution(rows: Rows) -> Iterator[Comparison]:
+def _distribution(rows: Rows) -> Iterator[ComparedNumber]:
     wanted: Wanted = {"table": CENSUS, "k": 10, "range_ratio": 0.6, "epsilon": None}
     for where, way, what, column, printed in (
         ("figure 16", "inclusion", "mean", "error", 0.19),
@@ -220,10 +222,10 @@ def _distribution(rows: Rows) -> Iterator[Comparison]:
     ):
         ours, best = (mean(rows["anonymity"], column, counting=name, **wanted) for name in (way, "expected"))
         note = SMALLER if column == "error" else ""
-        yield Comparison(where, f"{what} of the errors by {way}, k=10", printed, ours, best, note)
+        yield ComparedNumber(where, f"{what} of the errors by {way}, k=10", printed, ours, best, note)
 
 
-def _calibrated(rows: Rows) -> Iterator[Comparison]:
+def _calibrations(rows: Rows) -> Iterator[ComparedNumber]:
     frame = rows["calibrations"].filter(pl.col("table") == CENSUS, pl.col("counting") == "inclusion")
     best = mean(rows["private-mondrian"], "error", table=CENSUS, epsilon=0.1, range_ratio=0.6)
     there, here = (frame.filter(pl.col("sensitivity measured") == where) for where in ("there", "here"))
@@ -233,4 +235,4 @@ def _calibrated(rows: Rows) -> Iterator[Comparison]:
         guess, erring = (mean(here, column, calibration=name) or 0 for column in ("sensitivity", "error"))
         note = WITH_PROOF if name.startswith("theoretical") else NO_PROOF.format(guess, erring)
         what = f"error, {name}: sensitivity {sensitivity}, ε=0.1"
-        yield Comparison(TABLES[sensitivity], what, error, mean(found, "error"), best, note, within=0.15)
+        yield ComparedNumber(TABLES[sensitivity], what, error, mean(found, "error"), best, note, within=0.15)

@@ -10,7 +10,7 @@ from sfumato.evaluate.calibration import PUBLISHED
 from sfumato.evaluate.workload import WAYS
 from sfumato.experiments.composition.comparison import ADDITIONS, CENSUS, IPUMS, MOVED, REMOVALS, mean
 from sfumato.experiments.declared import Rows, Scalar
-from sfumato.experiments.figure import Bars, Curve, Figure, Level, Mark, Panel, Ranked
+from sfumato.experiments.figure import Bars, Curve, Figure, Mark, Panel, Ranked, ReferenceLine
 
 THERE = "dissertation"
 ERROR = "mean relative error"
@@ -50,12 +50,12 @@ def curve(frame: pl.DataFrame, x: str, name: str, **wanted: Scalar) -> Curve:
     return Curve(name, by[x].to_list(), by["mean"].to_list(), by["low"].to_list(), by["high"].to_list())
 
 
-def _drawn(curves: Iterable[Curve]) -> list[Mark]:
+def _nonempty(curves: Iterable[Curve]) -> list[Mark]:
     return [one for one in curves if len(one.x)]
 
 
 def _ways(frame: pl.DataFrame, x: str, **wanted: Scalar) -> list[Mark]:
-    return _drawn(curve(frame, x, way, counting=way, **wanted) for way in WAYS)
+    return _nonempty(curve(frame, x, way, counting=way, **wanted) for way in WAYS)
 
 
 def _anonymity(frame: pl.DataFrame) -> Figure:
@@ -81,8 +81,8 @@ def _anonymity(frame: pl.DataFrame) -> Figure:
 def _noise(frame: pl.DataFrame) -> Figure:
     tables = [name for name in SHOWN if name in set(frame["table"])]
     there = Curve(THERE, [0.005, 0.01, 0.1], [0.18, 0.0936, 0.0091], joined=False)
-    by_epsilon = _drawn(curve(frame, "epsilon", name, table=name, range_ratio=0.6) for name in tables)
-    by_ratio = _drawn(curve(frame, "range_ratio", name, table=name, epsilon=0.01) for name in tables)
+    by_epsilon = _nonempty(curve(frame, "epsilon", name, table=name, range_ratio=0.6) for name in tables)
+    by_ratio = _nonempty(curve(frame, "range_ratio", name, table=name, epsilon=0.01) for name in tables)
     return Figure(
         "noise",
         "True counts with Laplace noise of scale 1/ε",
@@ -127,7 +127,7 @@ def _attack(density: pl.DataFrame, attack: pl.DataFrame) -> Figure:
         panels.append(Panel(f"ε = {epsilon}", "noise", "probability", [law, drawn]))
     worst = attack.filter(pl.col("counting") == "inclusion")
     dots = Ranked("ε that the release has at least", worst["anonymizer"].to_list(), worst["least epsilon"].to_list())
-    claim = Level("ε that is claimed", 0.1, axis="x")
+    claim = ReferenceLine("ε that is claimed", 0.1, axis="x")
     panels.append(Panel("the worst box, by inclusion", "ε", "", [dots, claim]))
     return Figure(
         "attack",
@@ -171,7 +171,7 @@ def _changes(frame: pl.DataFrame) -> Figure:
             counts = found.group_by("number").agg(pl.col("occurrences").sum())
             curves.append(_at_least(dict(counts.iter_rows()), table))
         label = f"{what} gone and new, at least"
-        panels.append(Panel(kind, label, "share of neighbours", _drawn(curves), log_x=True, log_y=True))
+        panels.append(Panel(kind, label, "share of neighbours", _nonempty(curves), log_x=True, log_y=True))
     return Figure(
         "changes",
         "What one row more or less changes",
@@ -221,7 +221,7 @@ def _calibrations(rows: Rows) -> Figure:
             errors = [mean(found, "error", calibration=one, **{"sensitivity measured": where}) or 0 for one in names]
             marks.append(Ranked(name, names, errors))
         proven = mean(rows["private-mondrian"], "error", table=table, epsilon=0.1, range_ratio=0.6)
-        marks += [] if proven is None else [Level("private Mondrian", proven, axis="x")]
+        marks += [] if proven is None else [ReferenceLine("private Mondrian", proven, axis="x")]
         panels.append(Panel(table, ERROR, "", marks, log_x=True))
     return Figure(
         "calibrations",
@@ -251,7 +251,7 @@ def _surviving(rows: Rows) -> Figure:
 def _beside(rows: Rows, table: str) -> Panel:
     wanted: dict[str, Scalar] = {"table": table, "range_ratio": 0.6}
     broken = rows["anonymity"].filter(pl.col("epsilon").is_not_null())
-    marks = _drawn(
+    marks = _nonempty(
         [
             curve(rows["private-mondrian"], "epsilon", "private Mondrian", **wanted),
             *(

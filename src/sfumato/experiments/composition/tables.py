@@ -1,22 +1,28 @@
-"""The tables of the composition experiment, their schemas, queries and k-anonymous releases, each made once a process.
+"""Tables and queries of the composition experiment, and the errors of counts: k-anonymous, noisy, and both.
 
-Pereira 2014, section 4.1. The dissertation's rows are not public: its census is drawn again, and the IPUMS extract of
-1980 stands for SAL-50k. Salaries are even in paper mode, since its errors of noise alone, about 10/1080 at ε=0.1, are
-those of counts of 10,000·0.6·0.5·0.6·0.6 rows; the library's own census has skewed ones.
+Pereira 2014, sections 4.1 and 4.3, figures 2 to 13, and section 5.3, figures 16 and 17. The dissertation's rows are not
+public: its census is drawn again, and the IPUMS extract of 1980 stands for SAL-50k. Salaries are even in paper mode,
+since its errors of noise alone, about 10/1080 at ε=0.1, are those of counts of 10,000·0.6·0.5·0.6·0.6 rows; the
+library's own census has skewed ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sfumato.evaluate.workload import Workload
+from sfumato.evaluate.calibration import Calibration
+from sfumato.evaluate.workload import WAYS, Floats, Workload
 from sfumato.experiments.data import Data
+from sfumato.experiments.declared import Row
 from sfumato.hierarchy.builders import custom_intervals
 from sfumato.models.k_anonymity import KAnonymity
+from sfumato.random import SeededSource
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
 from sfumato.table.samples import census_10k
@@ -32,6 +38,8 @@ QUASI = {
 }
 STEPS = {"age": (5, 10, 20), "sex": (), "zip": (5_000, 10_000, 20_000), "marstat": (2,), "educrec": (2, 4)}
 SALARY_STEPS = {CENSUS: (29_005, 145_025), IPUMS: (5, 10, 20)}
+EPSILONS = (0.1, 0.05, 0.01, 0.005, 0.001)
+ONE = Calibration("one row", 1, "One person moves a count by one; true on exact rows alone.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +65,14 @@ def known(data: Data, name: str, seed: int) -> Known:
     columns = {
         column: Attribute(column, _role(column), Kind.INTEGER, bounds=ends) for column, ends in bounds(name).items()
     }
-    frame = _extract(data) if base(name) == IPUMS else _census(seed, even=name == CENSUS)
+    frame = _extract(data) if base_table(name) == IPUMS else _census(seed, even=name == CENSUS)
     return Known(Table(frame.select(list(columns))), Schema(columns))
 
 
-def base(name: str) -> str:
+def base_table(name: str) -> str:
     """Return which of the two tables a name is a variant of.
 
-    >>> base(IPUMS_QUASI), base(SKEWED)
+    >>> base_table(IPUMS_QUASI), base_table(SKEWED)
     ('IPUMS', 'census-10k')
     """
     return IPUMS if name.startswith(IPUMS) else CENSUS
@@ -76,8 +84,8 @@ def bounds(name: str) -> dict[str, tuple[int, int]]:
     >>> bounds(IPUMS)["salary"], "salary" in bounds(IPUMS_QUASI)
     ((1, 50), False)
     """
-    salary = {} if name == IPUMS_QUASI else {"salary": SALARIES if base(name) == CENSUS else (1, BANDS)}
-    return QUASI[base(name)] | salary
+    salary = {} if name == IPUMS_QUASI else {"salary": SALARIES if base_table(name) == CENSUS else (1, BANDS)}
+    return QUASI[base_table(name)] | salary
 
 
 @lru_cache(maxsize=4)
@@ -87,7 +95,7 @@ def with_levels(name: str) -> Schema:
     >>> with_levels(IPUMS_QUASI).columns["marstat"].hierarchy.paths[4]
     ('5', '5', '*')
     """
-    return Schema({column: _with_steps(column, ends, base(name)) for column, ends in bounds(name).items()})
+    return Schema({column: _with_steps(column, ends, base_table(name)) for column, ends in bounds(name).items()})
 
 
 @lru_cache(maxsize=16)
@@ -139,3 +147,55 @@ def _with_steps(column: str, ends: tuple[int, int], table: str) -> Attribute:
     values = range(low, high + 1, 1000 if column == "zip" else 1)
     hierarchy = custom_intervals(list(values), [list(range(low, high + 1, step)) for step in steps])
     return Attribute(column, _role(column), Kind.INTEGER, hierarchy=hierarchy)
+
+
+def anonymity(data: Data, *, table: str, k: int, range_ratio: float, queries: int, seed: int) -> Iterable[Row]:
+    """Return the errors of a k-anonymous table in three ways of counting, without noise and with it.
+
+    >>> rows = list(anonymity(Data(None), table="census-10k", k=10, range_ratio=0.6, queries=50, seed=2014))
+    >>> len(rows), rows[0]["counting"], rows[0]["error"] < 0.2
+    (18, 'inclusion', True)
+    """
+    asked, released = workload(data, table, range_ratio, queries, seed), anonymous(data, table, k, seed)
+    for counting in WAYS:
+        answers = asked.answers(released, counting)
+        yield {"counting": counting, "epsilon": None, **_error_measures(asked, answers)}
+        yield from ({"counting": counting, **row} for row in _noisy_errors(asked, answers, seed))
+
+
+def noise(data: Data, *, table: str, range_ratio: float, queries: int, seed: int) -> Iterable[Row]:
+    """Return the errors of true counts with Laplace noise of scale 1/ε, each query charged ε of its own.
+
+    >>> rows = list(noise(Data(None), table="census-10k", range_ratio=0.6, queries=50, seed=2014))
+    >>> [row["epsilon"] for row in rows] == list(EPSILONS)
+    True
+    """
+    asked = workload(data, table, range_ratio, queries, seed)
+    return _noisy_errors(asked, asked.truth, seed)
+
+
+def distribution(
+    data: Data, *, table: str, k: int, counting: str, range_ratio: float, queries: int, seed: int
+) -> Iterable[Row]:
+    """Return how many queries err by how many per cent, rounded down.
+
+    >>> case = {"table": "census-10k", "k": 10, "counting": "expected", "range_ratio": 0.6, "queries": 50, "seed": 2014}
+    >>> sum(row["queries counted"] for row in distribution(Data(None), **case))
+    50
+    """
+    asked = workload(data, table, range_ratio, queries, seed)
+    way = next(way for way in WAYS if way == counting)
+    errors = asked.relative_errors(asked.answers(anonymous(data, table, k, seed), way))
+    counts = np.bincount((100 * errors).astype(np.int64))
+    return [{"per cent": place, "queries counted": int(count)} for place, count in enumerate(counts)]
+
+
+def _noisy_errors(asked: Workload, answers: Floats, seed: int) -> Iterator[dict[str, Any]]:
+    for place, epsilon in enumerate(EPSILONS):
+        noisy = ONE.noisy(answers, epsilon, SeededSource(1000 * seed + place))
+        yield {"epsilon": epsilon, **_error_measures(asked, noisy)}
+
+
+def _error_measures(asked: Workload, answers: Floats) -> dict[str, float]:
+    errors = asked.relative_errors(answers)
+    return {"error": float(errors.mean()), "sd": float(errors.std()), "largest": float(errors.max())}

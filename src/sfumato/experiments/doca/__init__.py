@@ -1,20 +1,20 @@
-"""DOCA again: its table and figure on the same kind of data, and what a release with a proof does there.
+"""Leal, Vidal & Machado 2018 done again: DOCA, its table and figure on the same kind of data, and ours.
 
-Leal, Vidal & Machado (2018), "Anonimização de Streaming de Dados em DOCA".
+"Anonimização de Streaming de Dados em DOCA".
 """
 
 from __future__ import annotations
 
 from sfumato.experiments.declared import Case, Experiment, Part, Scalar, grid
+from sfumato.experiments.doca.cases import LINKED, PUBLISHERS, STREAMS, describe, guesses, histograms, measure
 from sfumato.experiments.doca.comparison import compare
 from sfumato.experiments.doca.figures import draw
-from sfumato.experiments.doca.measured import describe, guesses, histograms, measure
-from sfumato.experiments.doca.releases import LINKED, PUBLISHERS
-from sfumato.experiments.doca.streams import STREAMS
 
 ORDERS = range(5)
 MANY, FEW = 300_000, 100_000  # readings of a sweep's case
 OWN_SENSITIVITY = 1.5 * (63_848 - 1)  # the source's rule, applied to our month
+TITLE = "DOCA: streams of numbers, released in groups"
+SOURCE = 'Leal, Vidal & Machado 2018, "Anonimização de Streaming de Dados em DOCA", SBBD (in Portuguese)'
 ABOUT = """
 DOCA groups near values of a stream and publishes each group as its mean plus one draw of noise. The source measures
 the squared error (EQM) against noise on every reading alone, and how much of the histogram survives, over five random
@@ -86,12 +86,5 @@ PARTS = (
     ),
 )
 EXPERIMENT = Experiment(
-    name="doca",
-    title="DOCA: streams of numbers, released in groups",
-    source='000, Leal, Vidal & Machado 2018, "Anonimização de Streaming de Dados em DOCA", SBBD (in Portuguese)',
-    about=ABOUT,
-    parts=PARTS,
-    compare=compare,
-    draw=draw,
-    files=tuple(stream.file for stream in STREAMS.values()),
+    "doca", TITLE, SOURCE, ABOUT, PARTS, compare, draw, tuple(stream.file for stream in STREAMS.values())
 )

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from sfumato.experiments.declared import Comparison, Rows, Scalar
-from sfumato.experiments.doca.releases import LINKED, PUBLISHERS
-from sfumato.experiments.doca.streams import PAPER_SENSITIVITY
+from sfumato.experiments.declared import ComparedNumber, Rows, Scalar
+from sfumato.experiments.doca.cases import LINKED, PAPER_SENSITIVITY, PUBLISHERS
 
 NAIVE, DOCA, REDUCTION = 20_297_943_835.9597, 143_064_439.6199, 99.2952
 INTERSECTION, INTERSECTION_OF_ONE = 85.98, 86.01
@@ -35,7 +34,7 @@ PROVABLE = ("laplace", "mean", "linked")  # of those that are tied to records
 MONTH = "another month: September 2016, the source's is January 2017"
 
 
-def compare(rows: Rows) -> Sequence[Comparison]:
+def compare(rows: Rows) -> Sequence[ComparedNumber]:
     """Return the source's numbers beside ours, then DOCA beside our best where the source has none."""
     table = rows["table1"]
     paper = table.filter(sensitivity=PAPER_SENSITIVITY)
@@ -46,7 +45,7 @@ def compare(rows: Rows) -> Sequence[Comparison]:
         *(_own(own) if own.height else ()),
         *_histogram(paper, rows["figure2"]),
         *_beyond(paper),
-        *_guessed(rows["guesses"]),
+        *_guess_left(rows["guesses"]),
         *_streams(rows["streams"]),
     ]
 
@@ -70,12 +69,12 @@ def overlap(frame: pl.DataFrame, publisher: str) -> float:
     return 100 * float(part.select(pl.min_horizontal("original", "released").sum()).item())
 
 
-def _readings(frame: pl.DataFrame) -> Iterator[Comparison]:
+def _readings(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
     for column, (what, paper) in READINGS.items():
-        yield Comparison("data", what, paper, mean(frame, column, stream="smart"), note=MONTH)
+        yield ComparedNumber("data", what, paper, mean(frame, column, stream="smart"), note=MONTH)
 
 
-def _table(frame: pl.DataFrame) -> Iterator[Comparison]:
+def _table(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
     naive, doca, best = (mean(frame, "error", publisher=name) for name in ("laplace", "doca", "linked"))
     seen = sorted(frame.filter(publisher="doca").get_column("error").to_list())
     spread = f"from {seen[0]:.4g} to {seen[-1]:.4g} over {len(seen)} random order{'s' * (len(seen) > 1)}"
@@ -83,27 +82,29 @@ def _table(frame: pl.DataFrame) -> Iterator[Comparison]:
     note = (
         f"this noise gives 2Δf² = {expected:.5g} on average; the source's is {100 * (NAIVE / expected - 1):.1f} % above"
     )
-    yield Comparison("table 1", "EQM of naive noise", NAIVE, naive, note=note, within=0.03)
-    yield Comparison("table 1", "EQM of DOCA", DOCA, doca, best, f"{spread}; best: linked response, with a proof", 0.02)
+    yield ComparedNumber("table 1", "EQM of naive noise", NAIVE, naive, note=note, within=0.03)
+    yield ComparedNumber(
+        "table 1", "EQM of DOCA", DOCA, doca, best, f"{spread}; best: linked response, with a proof", 0.02
+    )
     ours, bests = 100 * doca / naive, 100 * best / naive
     what = "EQM less than naive, per cent"
-    yield Comparison("table 1", what, REDUCTION, 100 - ours, 100 - bests, "best: linked response", 0.0005)
+    yield ComparedNumber("table 1", what, REDUCTION, 100 - ours, 100 - bests, "best: linked response", 0.0005)
     note = "the same, said so that a difference shows: it is that of naive noise above"
-    yield Comparison("table 1", "EQM left of naive, per cent", 100 - REDUCTION, ours, bests, note, 0.04)
+    yield ComparedNumber("table 1", "EQM left of naive, per cent", 100 - REDUCTION, ours, bests, note, 0.04)
     mean_error = mean(frame, "error", publisher="mean")
     note = "below DOCA's: one constant for a thousand readings has the smaller error, so EQM alone is no sign of use"
-    yield Comparison("table 1", "EQM of the window mean", None, mean_error, note=note)
+    yield ComparedNumber("table 1", "EQM of the window mean", None, mean_error, note=note)
 
 
-def _own(frame: pl.DataFrame) -> Iterator[Comparison]:
+def _own(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
     naive, doca = (mean(frame, "error", publisher=name) for name in ("laplace", "doca"))
     sensitivity = frame.get_column("sensitivity")[0]
     what = f"EQM less than naive, per cent, Δf = {sensitivity:,.1f}"
     note = f"Δf by the source's rule, 1.5 times our range; EQM {doca:.4g} of {naive:.4g}"
-    yield Comparison("table 1", what, REDUCTION, 100 * (1 - doca / naive), note=note, within=0.0005)
+    yield ComparedNumber("table 1", what, REDUCTION, 100 * (1 - doca / naive), note=note, within=0.0005)
 
 
-def _histogram(table: pl.DataFrame, one: pl.DataFrame) -> Iterator[Comparison]:
+def _histogram(table: pl.DataFrame, one: pl.DataFrame) -> Iterator[ComparedNumber]:
     doca, best, common = (
         100 * mean(table, column, publisher=name)
         for name, column in (("doca", "intersection"), ("adaptive", "intersection"), ("doca", "intersection_common"))
@@ -112,22 +113,22 @@ def _histogram(table: pl.DataFrame, one: pl.DataFrame) -> Iterator[Comparison]:
         f"another month; where the source's bins lie is not said: over the range of both histograms ours is "
         f"{common:.1f}. Best: adaptive histogram, with a proof"
     )
-    yield Comparison("section 4", "intersection of histograms, per cent", INTERSECTION, doca, best, note, 0.05)
+    yield ComparedNumber("section 4", "intersection of histograms, per cent", INTERSECTION, doca, best, note, 0.05)
     what = "intersection of the run that is drawn, per cent"
     ours, drawn = overlap(one, "doca"), overlap(one, "adaptive")
-    yield Comparison("figure 2", what, INTERSECTION_OF_ONE, ours, drawn, "the first of our orders", 0.05)
+    yield ComparedNumber("figure 2", what, INTERSECTION_OF_ONE, ours, drawn, "the first of our orders", 0.05)
 
 
-def _beyond(frame: pl.DataFrame) -> Iterator[Comparison]:
+def _beyond(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
     measures = (("W₂² within windows of 1000", "distance"), ("W₂² over the whole stream", "whole"))
     for what, column in measures:
         found = {name: mean(frame, column, publisher=name) for name in PUBLISHERS}
         best = min(found, key=lambda name: found[name])
         note = f"rank windows {found['rank']:.3g}; best: {CALLED[best]}"
-        yield Comparison("not in the source", what, None, found["doca"], found[best], note)
+        yield ComparedNumber("not in the source", what, None, found["doca"], found[best], note)
 
 
-def _guessed(frame: pl.DataFrame) -> Iterator[Comparison]:
+def _guess_left(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
     one = frame.filter(epsilon=1.0)
     doca, linked, allowed, shown = (
         mean(one, column, publisher=name)
@@ -138,23 +139,23 @@ def _guessed(frame: pl.DataFrame) -> Iterator[Comparison]:
         f"response stands ([why](../algorithms/audit-streams.md))"
     )
     what = "share of the variance that a guess of a reading leaves"
-    yield Comparison("not in the source", what, None, doca, linked, note)
+    yield ComparedNumber("not in the source", what, None, doca, linked, note)
 
 
-def _streams(frame: pl.DataFrame) -> Iterator[Comparison]:
+def _streams(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
     for stream, called in NAMES.items():
         for order in ("random", "arrival"):
             part = frame.filter(stream=stream, order=order)
             yield from _stream(part, f"{called}, {order} order")
 
 
-def _stream(part: pl.DataFrame, where: str) -> Iterator[Comparison]:
+def _stream(part: pl.DataFrame, where: str) -> Iterator[ComparedNumber]:
     variance = mean(part, "variance")
     found = {name: mean(part, "error", publisher=name) / variance for name in LINKED}
     best = min(PROVABLE, key=lambda name: found[name])
     note = f"naive {found['laplace']:.4g}; best: {CALLED[best]}"
-    yield Comparison(where, "EQM over the variance", None, found["doca"], found[best], note)
+    yield ComparedNumber(where, "EQM over the variance", None, found["doca"], found[best], note)
     doca, rank, adaptive = (100 * mean(part, "intersection", publisher=name) for name in ("doca", "rank", "adaptive"))
-    yield Comparison(
+    yield ComparedNumber(
         where, "intersection, per cent", None, doca, adaptive, f"rank windows {rank:.4g}; best: adaptive histogram"
     )

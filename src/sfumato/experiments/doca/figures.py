@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from sfumato.experiments.declared import Rows
+from sfumato.experiments.doca.cases import LINKED, PAPER_SENSITIVITY, PUBLISHERS
 from sfumato.experiments.doca.comparison import CALLED, DOCA, NAIVE, NAMES, mean, overlap
-from sfumato.experiments.doca.releases import LINKED, PUBLISHERS
-from sfumato.experiments.doca.streams import PAPER_SENSITIVITY
-from sfumato.experiments.figure import Curve, Figure, Level, Mark, Panel, Ranked
+from sfumato.experiments.figure import Curve, Figure, Mark, Panel, Ranked, ReferenceLine
 
 ERROR, DISTANCE, WHOLE = "EQM", "W₂² within windows", "W₂² over the whole stream"
 SHARED, ORDERS, SOURCE = "intersection of histograms", "mean over the orders", "in the source"
@@ -34,7 +33,7 @@ def draw(rows: Rows) -> Sequence[Figure]:
     ]
 
 
-def _ranked(frame: pl.DataFrame, column: str, name: str) -> Ranked:
+def _ranked_dots(frame: pl.DataFrame, column: str, name: str) -> Ranked:
     """Return a dot for each publisher that has the measure: the mean of its rows, and their range."""
     parts = [frame.filter(publisher=publisher).get_column(column).drop_nulls() for publisher in PUBLISHERS]
     means, low, high = (
@@ -62,11 +61,11 @@ def _curves(frame: pl.DataFrame, axis: str, column: str, publishers: Sequence[st
 
 
 def _table(frame: pl.DataFrame) -> Figure:
-    levels = (Level(SOURCE, DOCA, "x"), Level(SOURCE, NAIVE, "x"))
+    levels = (ReferenceLine(SOURCE, DOCA, "x"), ReferenceLine(SOURCE, NAIVE, "x"))
     panels = (
-        Panel("Squared error", ERROR, "", (_ranked(frame, "error", ORDERS), *levels), log_x=True),
-        Panel("Distance of windows of 1000", DISTANCE, "", (_ranked(frame, "distance", ORDERS),), log_x=True),
-        Panel("Overlap", SHARED, "", (_ranked(frame, "intersection", ORDERS),)),
+        Panel("Squared error", ERROR, "", (_ranked_dots(frame, "error", ORDERS), *levels), log_x=True),
+        Panel("Distance of windows of 1000", DISTANCE, "", (_ranked_dots(frame, "distance", ORDERS),), log_x=True),
+        Panel("Overlap", SHARED, "", (_ranked_dots(frame, "intersection", ORDERS),)),
     )
     caption = (
         "Left: error of each record, for the four releases that are tied to records. Middle and right: how near the "
@@ -92,10 +91,12 @@ def _histograms(frame: pl.DataFrame) -> Figure:
     return Figure("figure-2", "True and released readings", "figure 2 of the source", caption, panels)
 
 
-def _levels(frame: pl.DataFrame) -> tuple[Level, Level]:
+def _levels(frame: pl.DataFrame) -> tuple[ReferenceLine, ReferenceLine]:
     """Return the variance of the readings, and the least error that an ε-private release has at ε = 1."""
     variance = mean(frame, "variance")
-    return Level("variance", variance), Level("least EQM that ε = 1 allows", variance / math.cosh(0.5) ** 2)
+    return ReferenceLine("variance", variance), ReferenceLine(
+        "least EQM that ε = 1 allows", variance / math.cosh(0.5) ** 2
+    )
 
 
 def _clusters(beta: pl.DataFrame, m: pl.DataFrame) -> Figure:
@@ -184,7 +185,9 @@ def _streams(frame: pl.DataFrame) -> Figure:
     ):
         for stream, title in NAMES.items():
             part = shares.filter(stream=stream)
-            marks = [_ranked(part.filter(order=order), column, f"{order} order") for order in ("random", "arrival")]
+            marks = [
+                _ranked_dots(part.filter(order=order), column, f"{order} order") for order in ("random", "arrival")
+            ]
             panels.append(Panel(title.capitalize(), called, "", marks, log_x=column != "intersection"))
     caption = (
         "The same publishers with the same parameters on three streams, in random order and as they came. Neighbours "

@@ -1,6 +1,6 @@
-"""Source 003 done again: microaggregation by κ-means, its rivals, and how much lower a search goes.
+"""Stoldt 2019 done again: microaggregation by κ-means, its rivals, and how much lower a search goes.
 
-Stoldt (2019), "Datenbankanonymisierung auf Basis von k-means-Algorithmen", slides.
+"Datenbankanonymisierung auf Basis von k-means-Algorithmen", slides.
 
 >>> EXPERIMENT.name, [part.name for part in EXPERIMENT.parts]
 ('microaggregation', ['losses', 'runs', 'course', 'columns', 'goals'])
@@ -9,21 +9,26 @@ Stoldt (2019), "Datenbankanonymisierung auf Basis von k-means-Algorithmen", slid
 from __future__ import annotations
 
 from sfumato.experiments.declared import Case, Experiment, Part, grid
-from sfumato.experiments.microaggregation.algorithms import (
+from sfumato.experiments.microaggregation.cases import (
+    DRAWN,
     EVOLVED,
+    FILES,
     FIXED,
     KICKS,
     MERGED,
     PLAIN,
     POLISHED,
     SEARCHED,
+    column_loss,
+    course,
+    loss,
+    searched_loss,
 )
-from sfumato.experiments.microaggregation.comparison import compare
-from sfumato.experiments.microaggregation.course import course
+from sfumato.experiments.microaggregation.comparison import GOALS, compare
 from sfumato.experiments.microaggregation.figures import draw
-from sfumato.experiments.microaggregation.losses import column_loss, loss, searched_loss
-from sfumato.experiments.microaggregation.sets import DRAWN, FILES
 
+TITLE = "Microaggregation: groups by κ-means, by MDAV, and by search"
+SOURCE = "Stoldt 2019, slides (in German)"
 ABOUT = f"""
 Microaggregation puts records into groups of at least k near ones and publishes each group's mean. The loss is what is
 left out: the squared error within groups as a share of all variance, in per cent, over z-scored columns. The slides
@@ -45,16 +50,6 @@ SETS = ("CENSUS", "TARRAGONA", "EIA", *DRAWN, "Cloud1", "Cloud2")
 SIZES = (3, 4, 5, 6, 8, 10)
 SEEDS = (1, 2, 3, 4, 5)
 FRESH = range(101, 104)  # served to choose nothing
-LONG = {  # kicks that take 15 to 60 s, and a few seconds on EIA
-    ("CENSUS", 3): 2_000_000,
-    ("CENSUS", 10): 200_000,
-    ("TARRAGONA", 3): 1_500_000,
-    ("TARRAGONA", 10): 150_000,
-    ("EIA", 3): 300_000,
-    ("EIA", 4): 300_000,
-    ("EIA", 5): 300_000,
-    ("EIA", 10): 200_000,
-}
 COLUMNS = ("univariate optimum", "MDAV", MERGED, POLISHED)
 
 
@@ -80,44 +75,36 @@ def _course(repetitions: int, searches: int) -> tuple[Case, ...]:
 
 def _goals() -> tuple[Case, ...]:
     return tuple(
-        {"dataset": dataset, "k": k, "kicks": kicks, "seed": seed}
-        for (dataset, k), kicks in LONG.items()
+        {"dataset": dataset, "k": k, "kicks": goal.kicks, "seed": seed}
+        for (dataset, k), goal in GOALS.items()
         for seed in FRESH
     )
 
 
-EXPERIMENT = Experiment(
-    name="microaggregation",
-    title="Microaggregation: groups by κ-means, by MDAV, and by search",
-    source="003, Stoldt 2019, slides (in German)",
-    about=ABOUT,
-    files=tuple(FILES.values()),
-    compare=compare,
-    draw=draw,
-    parts=(
-        Part(
-            "losses",
-            loss,
-            full=(*_losses(SETS, SIZES, SEEDS), *grid(dataset=SETS, k=[3, 5, 10], algorithm=[EVOLVED], seed=[1])),
-            quick=(
-                *_losses(("CENSUS", "EIA", "SimC"), (3, 10), (1,)),
-                *grid(dataset=["SimC"], k=[3, 10], algorithm=[EVOLVED], seed=[1]),
-                *grid(dataset=["CENSUS"], k=[3], algorithm=[EVOLVED], seed=[1]),
-            ),
-        ),
-        Part("runs", loss, full=_runs(1000), quick=_runs(40)),
-        Part("course", course, full=_course(50, 5), quick=_course(2, 1)),
-        Part(
-            "columns",
-            column_loss,
-            full=grid(dataset=["CENSUS"], k=[3, 5, 10], algorithm=COLUMNS, seed=[1]),
-            quick=grid(dataset=["CENSUS"], k=[3], algorithm=COLUMNS, seed=[1]),
-        ),
-        Part(
-            "goals",
-            searched_loss,
-            full=_goals(),
-            quick=grid(dataset=["EIA"], k=[3, 10], kicks=[20_000], seed=[101]),
+PARTS = (
+    Part(
+        "losses",
+        loss,
+        full=(*_losses(SETS, SIZES, SEEDS), *grid(dataset=SETS, k=[3, 5, 10], algorithm=[EVOLVED], seed=[1])),
+        quick=(
+            *_losses(("CENSUS", "EIA", "SimC"), (3, 10), (1,)),
+            *grid(dataset=["SimC"], k=[3, 10], algorithm=[EVOLVED], seed=[1]),
+            *grid(dataset=["CENSUS"], k=[3], algorithm=[EVOLVED], seed=[1]),
         ),
     ),
+    Part("runs", loss, full=_runs(1000), quick=_runs(40)),
+    Part("course", course, full=_course(50, 5), quick=_course(2, 1)),
+    Part(
+        "columns",
+        column_loss,
+        full=grid(dataset=["CENSUS"], k=[3, 5, 10], algorithm=COLUMNS, seed=[1]),
+        quick=grid(dataset=["CENSUS"], k=[3], algorithm=COLUMNS, seed=[1]),
+    ),
+    Part(
+        "goals",
+        searched_loss,
+        full=_goals(),
+        quick=grid(dataset=["EIA"], k=[3, 10], kicks=[20_000], seed=[101]),
+    ),
 )
+EXPERIMENT = Experiment("microaggregation", TITLE, SOURCE, ABOUT, PARTS, compare, draw, tuple(FILES.values()))

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from sfumato.experiments.declared import Rows
-from sfumato.experiments.figure import Curve, Figure, Level, Panel, Ranked
-from sfumato.experiments.microaggregation.algorithms import (
+from sfumato.experiments.figure import Curve, Figure, Panel, Ranked, ReferenceLine
+from sfumato.experiments.microaggregation.cases import (
     CLUSTERED,
     EVOLVED,
     MERGED,
@@ -83,7 +83,7 @@ def _histogram(runs: pl.DataFrame, found: Losses) -> Figure:
         counts, _ = np.histogram(own["loss"].to_numpy(), edges)
         x, y = np.repeat(edges, 2), np.concatenate([[0], np.repeat(counts, 2), [0]])
         steps.append(Curve(str(algorithm), x.tolist(), y.tolist()))
-    levels = [Level(name, found["CENSUS", 3, name], "x") for name in ("MDAV", "MDAV+", EVOLVED, SEARCHED)]
+    levels = [ReferenceLine(name, found["CENSUS", 3, name], "x") for name in ("MDAV", "MDAV+", EVOLVED, SEARCHED)]
     panel = Panel("", "loss, per cent", "runs", [*steps, *levels])
     number = runs.height // len(steps)
     caption = "Lines mark what other algorithms lose on the same records; a run of more rounds lies further left."
@@ -92,9 +92,9 @@ def _histogram(runs: pl.DataFrame, found: Losses) -> Figure:
 
 
 def _course(course: pl.DataFrame, found: Losses) -> Figure:
-    levels = [Level(name, found["CENSUS", 3, name]) for name in ("MDAV+", "MDAV*")]
-    by_pass = [_falling(course, name, "step") for name in (PLAIN, EVOLVED)]
-    by_time = [_falling(course, name, "seconds") for name in (PLAIN, EVOLVED, SEARCHED)]
+    levels = [ReferenceLine(name, found["CENSUS", 3, name]) for name in ("MDAV+", "MDAV*")]
+    by_pass = [_loss_curve(course, name, "step") for name in (PLAIN, EVOLVED)]
+    by_time = [_loss_curve(course, name, "seconds") for name in (PLAIN, EVOLVED, SEARCHED)]
     panels = [
         *(Panel(curve.name, "passes", "loss, per cent", [curve, *levels]) for curve in by_pass),
         Panel("all, by time", "seconds of processor time", "loss, per cent", [*by_time, *levels], log_x=True),
@@ -106,7 +106,7 @@ def _course(course: pl.DataFrame, found: Losses) -> Figure:
     return Figure("time", "Loss against work, CENSUS, k = 3", "the slides' last two figures", caption, panels)
 
 
-def _falling(course: pl.DataFrame, algorithm: str, against: str) -> Curve:
+def _loss_curve(course: pl.DataFrame, algorithm: str, against: str) -> Curve:
     """Return the median, lowest and highest loss at each step, against the steps or the mean seconds."""
     losses = pl.col("loss")
     own = course.filter(pl.col("algorithm") == algorithm)
@@ -133,12 +133,12 @@ def _goals(goals: pl.DataFrame, found: Losses) -> Figure:
         )
 
     mdav, polished, merged = ([found[(*case, name)] for case in cases] for name in ("MDAV", POLISHED, MERGED))
-    goal, reached = [GOALS[case] for case in cases], [by[name].to_list() for name in ("median", "least", "most")]
+    goal, reached = [GOALS[case].loss for case in cases], [by[name].to_list() for name in ("median", "least", "most")]
     beside = [dots(searched, mdav, *reached), dots("polished only", mdav, polished), dots(MERGED, mdav, merged)]
     near = [dots(searched, goal, *reached), dots("polished only", goal, polished)]
     panels = [
-        Panel("beside MDAV", "per cent of MDAV's loss", "", [*beside, Level("MDAV", 100, "x")]),
-        Panel("beside the goal", "per cent of the goal", "", [*near, Level("goal", 100, "x")]),
+        Panel("beside MDAV", "per cent of MDAV's loss", "", [*beside, ReferenceLine("MDAV", 100, "x")]),
+        Panel("beside the goal", "per cent of the goal", "", [*near, ReferenceLine("goal", 100, "x")]),
     ]
     caption = "Polishing is most of the way from MDAV; the search takes the rest."
     return Figure("goals", "How low the search goes", "our goals", caption, panels)
@@ -154,6 +154,6 @@ def _columns(columns: pl.DataFrame) -> Figure:
             for name in wide.columns[1:]
             if name != "univariate optimum"
         ]
-        panels.append(Panel(f"k = {k}", "times the optimum's loss", "", [*marks, Level("optimum", 1, "x")]))
+        panels.append(Panel(f"k = {k}", "times the optimum's loss", "", [*marks, ReferenceLine("optimum", 1, "x")]))
     caption = "For a single column the optimum is known in linear time after sorting; polishing comes near it."
     return Figure("columns", "One column at a time, CENSUS", "", caption, panels)

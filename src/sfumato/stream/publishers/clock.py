@@ -75,6 +75,7 @@ class ClockWindows(WindowedPublisher):
         "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",
     )
     name: ClassVar[str] = "clock"
+    needs_clock: ClassVar[bool] = True
 
     def prepare(self) -> None:
         epsilon = exact_epsilon(self.epsilon)

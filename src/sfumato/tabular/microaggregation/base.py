@@ -6,7 +6,7 @@ Domingo-Ferrer & Mateo-Sanz 2002; each algorithm cites its own paper. A seed ste
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -41,6 +41,11 @@ class Microaggregator(PartitionAnonymizer):
     """
 
     notes: ClassVar = (CENTROIDS,)
+
+    @classmethod
+    def sample(cls) -> tuple[Self, ...]:
+        """Return instances with small parameters, for the conformance suite."""
+        return (cls(),)
 
     @abstractmethod
     def groups(self, points: Records, k: int) -> Labels:

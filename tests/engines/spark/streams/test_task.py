@@ -13,8 +13,8 @@ import pytest
 
 pd = pytest.importorskip("pandas", reason="needs pyspark and Java 17")
 
-from sfumato.engines.spark.keyed import FILE, make_key, read_key  # noqa: E402
 from sfumato.engines.spark.streams.keys import ByKey, ByPerson  # noqa: E402
+from sfumato.engines.spark.streams.noise_key import FILE, make_key, read_key  # noqa: E402
 from sfumato.engines.spark.streams.stream import SparkStream  # noqa: E402
 from sfumato.engines.spark.streams.task import Task  # noqa: E402
 from sfumato.errors import InputError, ParameterError  # noqa: E402

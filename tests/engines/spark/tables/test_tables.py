@@ -7,9 +7,9 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 import numpy as np
@@ -22,13 +22,15 @@ from sfumato.cli.main import run
 from sfumato.engines.spark import SparkRelease, anonymize, check, spark_report
 from sfumato.engines.spark import tables as door
 from sfumato.engines.spark.expressions import up_to
-from sfumato.engines.spark.tables.distributed_check import merged
-from sfumato.engines.spark.tables.microaggregation import in_blocks
+from sfumato.engines.spark.tables.distributed_check import merge_cards
+from sfumato.engines.spark.tables.microaggregation import anonymize_in_blocks
 from sfumato.errors import BrokenPromiseError, InputError, ParameterError, SfumatoError, UnsatisfiableError
 from sfumato.evaluate import check as check_here
 from sfumato.models import Groups
 from sfumato.report import table_report
+from sfumato.table.distinct import Numbering
 from sfumato.tabular import Anonymizer
+from sfumato.tabular.base import Partition
 from sfumato.tabular.card import make_card
 from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
 from sfumato.tabular.microaggregation.loss import information_loss, standardize
@@ -66,13 +68,36 @@ def test_what_needs_rows_is_refused(algorithm: Anonymizer, sentence: str) -> Non
         anonymize(None, algorithm, sf.Schema.from_roles(quasi=["a"]), [sf.KAnonymity(2)])  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class OneClass(PartitionAnonymizer):
+    """A stranger's algorithm: everybody in one class, so equal rows are together."""
+
+    ranges: str = "text"
+    keep_order: bool = False
+
+    algorithm: ClassVar = "one-class"
+    reads_counts: ClassVar = True
+
+    def partition(self, problem: Problem) -> Partition:
+        rows = np.arange(problem.table.rows)
+        return Partition(Numbering(rows, np.ones_like(rows)), np.zeros_like(rows), 1)
+
+
+def test_a_class_that_says_it_reads_counts_works_here(spark: SparkSession) -> None:
+    frame = pl.DataFrame({"age": [20, 20, 31, 47], "disease": ["flu", "cold", "flu", "flu"]})
+    schema = sf.Schema.from_roles(quasi=["age"], sensitive=["disease"])
+    release = anonymize(on_spark(spark, frame), OneClass(), schema, [sf.KAnonymity(4)])
+    assert rows_of(collected(release)) == sorted(str(("[20-47]", name)) for name in frame["disease"])
+    assert release.card.algorithm == "one-class"
+
+
 WAYS = [(True, 1_000_000), (True, 1), (False, 0)]  # whether equal rows are counted first, and how many come here
 
 
 def go(monkeypatch: pytest.MonkeyPatch, way: tuple[bool, int]) -> None:
     """Take one of the ways through the door, whatever the rows suggest."""
     few, most = way
-    monkeypatch.setattr(door, "_few", lambda *_: few)
+    monkeypatch.setattr(door, "_few_kinds", lambda *_: few)
     monkeypatch.setattr(door, "MOST_KINDS", most)
 
 
@@ -108,7 +133,7 @@ def test_missing_values_odd_names_and_other_columns(
 def test_order_and_files_are_a_function_of_what_is_released(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.engines.spark.tables.recoding.FILE_ROWS", 50)
+    monkeypatch.setattr("sfumato.engines.spark.tables.release.FILE_ROWS", 50)
     frame = random_table(4, 200).frame
     made = []
     orders = (frame, frame.sample(200, shuffle=True, seed=1), frame.reverse())
@@ -277,8 +302,8 @@ def test_parts_keep_every_model_and_cost_little(spark: SparkSession) -> None:
 def test_microaggregation_in_blocks_loses_no_more_than_on_one_machine(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocks: Callable[..., SparkRelease] = in_blocks
-    monkeypatch.setattr(door, "in_blocks", lambda *given: blocks(*given, block=1000))
+    blocks: Callable[..., SparkRelease] = anonymize_in_blocks
+    monkeypatch.setattr(door, "anonymize_in_blocks", lambda *given: blocks(*given, block=1000))
     draw = np.random.default_rng(5)
     frame = pl.DataFrame({f"x{place}": draw.normal(place, 1 + place, 4000) for place in range(3)})
     schema = sf.Schema.from_roles(quasi=frame.columns)
@@ -309,4 +334,4 @@ def test_cards_of_classes_judged_apart_make_the_card_of_all() -> None:
         here = classes % 2 == half
         part = replace(problem.only(here), references={"disease": problem.whole.sensitive["disease"].reference})
         parts.append(card(part, part.groups(classes[here] // 2)))
-    assert merged(parts, models) == card(problem, problem.groups(classes))
+    assert merge_cards(parts, models) == card(problem, problem.groups(classes))

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from sfumato.engines.spark.folders import new_folder, quoted
+from sfumato.engines.spark.folders import new_folder, quote_name, spark_address
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.streams.keys import refuse_missing
-from sfumato.engines.spark.streams.sink import located
 from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.means.base import MeanProtocol
@@ -39,7 +38,7 @@ def count_values(rows: DataFrame, column: str, domain: tuple[str, ...]) -> int:
 
     def count(frames: Iterator[pd.DataFrame]) -> Iterator[Any]:
         for frame in frames:
-            yield _counted(len(frame), sum(cell not in places for cell in frame[CELL]))
+            yield _count_frame(len(frame), sum(cell not in places for cell in frame[CELL]))
 
     return _refuse_wrong(
         _cells(rows, column).mapInPandas(count, COUNTED),
@@ -61,7 +60,7 @@ def write_perturbed(rows: DataFrame, column: str, protocol: LocalProtocol, targe
                 yield pd.DataFrame({"value": [line.decode().rstrip("\n") for line in report_lines(reports)]})
 
     with new_folder(target) as staged, spark_sentences(f"reports '{target}' cannot be written"):
-        _cells(rows, column).mapInPandas(perturb, LINE).write.text(located(staged))
+        _cells(rows, column).mapInPandas(perturb, LINE).write.text(spark_address(staged))
 
 
 def tally_numbers(rows: DataFrame, column: str, protocol: MeanProtocol) -> MeanTally:
@@ -92,10 +91,10 @@ def _cells(rows: DataFrame, column: str) -> DataFrame:
     from pyspark.sql import functions
 
     refuse_missing(rows, column)
-    return rows.select(functions.col(quoted(column)).cast("string").alias(CELL))
+    return rows.select(functions.col(quote_name(column)).cast("string").alias(CELL))
 
 
-def _counted(rows: int, wrong: int) -> pd.DataFrame:
+def _count_frame(rows: int, wrong: int) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame({"rows": [rows], "wrong": [wrong]})

@@ -42,7 +42,7 @@ def tally_files(session: SparkSession, paths: Sequence[str | Path]) -> Tally:
     protocol = read_header(files[0])
     tasks = max(1, min(len(files), int(session.conf.get("spark.sql.shuffle.partitions") or 1)))
     numbered = session.createDataFrame([(str(file),) for file in files], FILE).repartition(tasks)
-    return _total(numbered.mapInPandas(count_files, PART), protocol)
+    return _sum_tallies(numbered.mapInPandas(count_files, PART), protocol)
 
 
 def tally_reports(reports: DataFrame, protocol: LocalProtocol) -> Tally:
@@ -54,9 +54,9 @@ def tally_reports(reports: DataFrame, protocol: LocalProtocol) -> Tally:
         tally = Tally(protocol)
         for frame in frames:
             tally.add("" if cell is None else cell for cell in frame.iloc[:, 0])
-        yield _written("", tally)
+        yield _tally_row("", tally)
 
-    return _total(reports.mapInPandas(count, PART), protocol)
+    return _sum_tallies(reports.mapInPandas(count, PART), protocol)
 
 
 def report_files(paths: Sequence[str | Path]) -> list[Path]:
@@ -87,13 +87,13 @@ def count_files(frames: Iterator[pd.DataFrame]) -> Iterator[Any]:
         try:
             tally = aggregate_file(file)
         except InputError as error:
-            yield _written(file, None, str(error))
+            yield _tally_row(file, None, str(error))
             continue
         mark = header_mark(tally.protocol)
         first, total = tallies.get(mark, (file, None))
         tallies[mark] = min(first, file), tally if total is None else total + tally
     for file, tally in tallies.values():
-        yield _written(file, tally)
+        yield _tally_row(file, tally)
 
 
 def header_mark(protocol: LocalProtocol) -> str:
@@ -111,7 +111,7 @@ def _is_report(file: Path, folder: Path) -> bool:
     return file.is_file() and not hidden and not file.name.endswith(CARD)
 
 
-def _written(file: str, tally: Tally | None, error: str | None = None) -> pd.DataFrame:
+def _tally_row(file: str, tally: Tally | None, error: str | None = None) -> pd.DataFrame:
     """Return a tally as a row that Spark carries."""
     import pandas as pd
 
@@ -122,7 +122,7 @@ def _written(file: str, tally: Tally | None, error: str | None = None) -> pd.Dat
     return pd.DataFrame({**row, "error": [error]})
 
 
-def _total(parts: DataFrame, protocol: LocalProtocol) -> Tally:
+def _sum_tallies(parts: DataFrame, protocol: LocalProtocol) -> Tally:
     """Return the sum of tallies; the first file by name that does not belong is told, as one machine would."""
     with spark_sentences("reports cannot be counted"):
         found = sorted(parts.collect(), key=lambda part: str(part["file"]))

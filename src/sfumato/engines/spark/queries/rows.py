@@ -21,15 +21,14 @@ from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import StorageType
 from sfumato.dp.rows.statement import SqlTable
-from sfumato.engines.spark.folders import file_marks, read_cells
-from sfumato.engines.spark.queries.declared import refuse_broken_lines
+from sfumato.engines.spark.folders import file_marks, read_cells, read_lines
 from sfumato.engines.spark.queries.dialect import SPARK
-from sfumato.engines.spark.session import spark_session
+from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.errors import InputError
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Result = TypeVar("Result")
 STORED = {
@@ -187,3 +186,33 @@ def _kind(name: str) -> str:
     ('decimal', 'string')
     """
     return name.partition("(")[0].partition(" ")[0]
+
+
+def refuse_broken_lines(session: SparkSession, path: Path) -> None:
+    """Refuse CSV files with a line that Spark cannot read as the single machine reads it.
+
+    Every line must have its cells, be UTF-8, and end no line inside of quotes. Files are read strictly once, when a
+    ledger is made; the curator sees the rows, so here an error may speak of a line (Haeberlen, Pierce & Narayan 2011,
+    section 4).
+    """
+    from pyspark.sql import functions
+
+    lines = read_lines(session, path)
+    if lines is None:
+        return
+    with spark_sentences(f"'{path}' cannot be read"):
+        line = functions.col("value")
+        quotes = functions.length(line) - functions.length(
+            functions.replace(line, functions.lit('"'), functions.lit(""))
+        )
+        tests = [~functions.is_valid_utf8(line), functions.is_valid_utf8(line) & (quotes % 2 == 1)]
+        found = lines.agg(*(functions.count_if(test) for test in tests)).first()
+        read_cells(session, path, strict=True).count()
+    unreadable, torn = (0, 0) if found is None else found
+    if unreadable:
+        raise InputError(f"'{path}': {unreadable} lines are not UTF-8; save the files as UTF-8")
+    if torn:
+        raise InputError(
+            f"'{path}': {torn} lines have an odd number of quotation marks, and Spark ends a row with its line; write "
+            f"cells without line breaks, or Parquet"
+        )

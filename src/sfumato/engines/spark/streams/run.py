@@ -1,7 +1,7 @@
 """A stream on Spark as one thing to run: from a frame of records to a folder of micro-batches, with its card.
 
 Spark's checkpoint, the stream's id and the key of its noise lie in one folder; whatever is killed, the same command
-goes on with the same rows (write-ahead order, Mohan et al. 1992; Armbrust et al. 2018).
+goes on with the same rows (write-ahead order, Mohan et al. 1992; idempotent output, Armbrust et al. 2018).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import polars as pl
 
 from sfumato.core.files import write_durably
-from sfumato.engines.spark import keyed
+from sfumato.engines.spark.folders import spark_address
 from sfumato.engines.spark.session import spark_sentences
-from sfumato.engines.spark.streams.sink import BatchFolders, located
+from sfumato.engines.spark.streams.noise_key import FILE, make_key
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
 from sfumato.errors import InputError
@@ -42,6 +43,42 @@ SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+
+
+@dataclass(frozen=True)
+class BatchFolders:
+    """The folder `target` with a folder of Parquet files for each micro-batch of which rows left.
+
+    A batch is written beside its place and renamed, under its number, so that it is there all or nothing and once,
+    however often Spark runs it. One that was published before is compared and not published again.
+
+    >>> import tempfile
+    >>> BatchFolders(Path(tempfile.mkdtemp())).totals()
+    (0, 0)
+    """
+
+    target: Path
+
+    def put(self, rows: DataFrame, batch: int) -> None:
+        """Publish the rows of a micro-batch under its number; evaluates them once."""
+        place, beside = self.target / f"batch={batch}", self.target / f".batch-{batch}.partial"
+        shutil.rmtree(beside, ignore_errors=True)
+        rows.write.parquet(spark_address(beside))
+        for mark in (*beside.glob("_*"), *beside.glob(".*")):
+            mark.unlink()  # Spark's own marks and checksums, which name the job
+        if place.exists():
+            _refuse_other(place, beside)
+        elif _count_rows(beside):
+            beside.rename(place)
+        shutil.rmtree(beside, ignore_errors=True)
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many rows and how many groups have left."""
+        files = str(self.target / "batch=*" / "*.parquet")
+        if not any(self.target.glob("batch=*")):
+            return 0, 0
+        sizes = pl.scan_parquet(files, hive_partitioning=False).group_by("size").len().collect()
+        return int(sizes["len"].sum()), sum(count // size for size, count in sizes.iter_rows())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,30 +114,30 @@ class SparkRun:
         folder = self.checkpoint or self.target.with_name(f".{os.getpid()}.checkpoint-{self.target.name}")
         try:
             with Store.open(folder) as store:
-                at = self._opened(store)
+                at = self._open_checkpoint(store)
                 (hooks or Hooks()).begin(at.stream)
                 with _settings(records.sparkSession), _sentences(f"stream to '{self.target}' cannot go on"):
-                    complete = at.ended or self._streamed(records, folder, at.stream, (hooks or Hooks()).stop)
+                    complete = at.ended or self._run_query(records, folder, at.stream, (hooks or Hooks()).stop)
                     if complete:
                         store.save(
                             msgspec.structs.replace(at, ended=True, mark=self.mark)
                         )  # first: no record may come now
                         self._flush(records, folder, at.stream)
-                    held = 0 if complete else _held(records.sparkSession, folder)
+                    held = 0 if complete else _count_held(records.sparkSession, folder)
         finally:
             if self.checkpoint is None:
                 shutil.rmtree(folder, ignore_errors=True)
         return self._outcome(held, complete=complete)
 
-    def _opened(self, store: Store) -> Checkpoint:
+    def _open_checkpoint(self, store: Store) -> Checkpoint:
         """Return the checkpoint to go on from, or begin one; what is there already is refused."""
         question = {**self.stream.question(), "output": str(self.target.resolve())}
         asked = msgspec.msgpack.decode(msgspec.msgpack.encode(question))  # as a checkpoint gives it back
         found = store.load()
         if found is not None:
             found.refuse_other(asked, store.folder)
-            if not (store.folder / keyed.FILE).exists():
-                raise InputError(f"checkpoint '{store.folder}' has lost its key, '{keyed.FILE}'; restore it")
+            if not (store.folder / FILE).exists():
+                raise InputError(f"checkpoint '{store.folder}' has lost its key, '{FILE}'; restore it")
             if found.ended and found.mark != self.mark:
                 raise InputError(
                     f"the input has changed since the stream of checkpoint '{store.folder}' ended; give the rest "
@@ -113,15 +150,15 @@ class SparkRun:
             if not place.parent.is_dir():
                 raise InputError(f"{what} '{place}' cannot be written: there is no folder '{place.parent}'")
         at = Checkpoint.begin(asked, b"", b"")
-        keyed.make_key(store.folder)
+        make_key(store.folder)
         store.save(at)
         return at
 
-    def _streamed(self, records: DataFrame, folder: Path, stream: str, stop: Callable[[], bool]) -> bool:
+    def _run_query(self, records: DataFrame, folder: Path, stream: str, stop: Callable[[], bool]) -> bool:
         """Run the query; return whether it came to the end of what is there."""
         self.target.mkdir(exist_ok=True)
         rows = self.stream.published(records, folder, stream)
-        writer = rows.writeStream.option("checkpointLocation", located(folder / SPARK)).outputMode("append")
+        writer = rows.writeStream.option("checkpointLocation", spark_address(folder / SPARK)).outputMode("append")
         writer = writer.foreachBatch(BatchFolders(self.target).put)
         query = (writer if self.follow else writer.trigger(availableNow=True)).start()
         try:
@@ -141,7 +178,7 @@ class SparkRun:
         task = self.stream.task(folder, stream)
         fields = ", ".join(f"`{name}` {kind}" for name, kind in task.fields.items())
         rows = states.mapInPandas(task.flush, f"{KEY} string, {fields}")
-        BatchFolders(self.target).put(self.stream.named(rows, self.stream.keys.kind(records)), max(commits) + 1)
+        BatchFolders(self.target).put(self.stream.name_key(rows, self.stream.keys.kind(records)), max(commits) + 1)
 
     def _outcome(self, held: int, *, complete: bool) -> Outcome:
         rows, groups = BatchFolders(self.target).totals()
@@ -158,11 +195,11 @@ class SparkRun:
 
 def _states(session: SparkSession, folder: Path) -> DataFrame:
     """Return the key, the state and the number of held records of every publisher, as the last batch left them."""
-    found = session.read.format("statestore").load(located(folder / SPARK))
+    found = session.read.format("statestore").load(spark_address(folder / SPARK))
     return found.select(f"key.{KEY}", "value.groupState.*")
 
 
-def _held(session: SparkSession, folder: Path) -> int:
+def _count_held(session: SparkSession, folder: Path) -> int:
     """Return how many records wait."""
     if not any((folder / SPARK / "commits").glob("[0-9]*")):
         return 0
@@ -201,3 +238,28 @@ def _sentences(what: str) -> Iterator[None]:
         said = re.search(r"sfumato\.errors\.\w+: (.+)", str(error.__cause__ or ""))
         told = said[1] if said else str(error).removeprefix(f"{what}: ")
         raise InputError(f"{what}: {re.sub(QUERY, '', told)}") from error
+
+
+def _refuse_other(place: Path, beside: Path) -> None:
+    """Refuse a micro-batch that was published with other rows: the first ones stay the only ones."""
+    if _content(place) != _content(beside):
+        shutil.rmtree(beside)
+        raise InputError(
+            f"batch '{place}' was published before with other rows, so the files it was made of have changed; restore "
+            "them"
+        )
+
+
+def _content(folder: Path) -> tuple[int, ...]:
+    """Return how many rows a folder has and a hash of them that does not depend on their order."""
+    rows = pl.struct(pl.all())
+    sums = ((rows.hash(seed) // 2**24).sum().alias(str(seed)) for seed in range(2))  # sums must not wrap
+    return tuple(_scan(folder).select(pl.len(), *sums).collect().row(0))
+
+
+def _count_rows(folder: Path) -> int:
+    return int(_scan(folder).select(pl.len()).collect().item())
+
+
+def _scan(folder: Path) -> pl.LazyFrame:
+    return pl.scan_parquet(str(folder / "*.parquet"), hive_partitioning=False)

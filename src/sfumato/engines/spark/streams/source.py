@@ -11,9 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.engines.spark.folders import NO_CELL, PARQUET, _files, _format, _head, plain, read_cells
+from sfumato.engines.spark.folders import (
+    PARQUET,
+    csv_options,
+    data_files,
+    file_format,
+    file_head,
+    plain_columns,
+    read_cells,
+    spark_address,
+)
 from sfumato.engines.spark.session import spark_sentences
-from sfumato.engines.spark.streams.sink import located
 from sfumato.errors import InputError
 from sfumato.table.formats.delimited import csv_header
 
@@ -37,7 +45,7 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
     folder = Path(path)
     if not folder.is_dir():
         raise InputError(f"'{folder}' is no folder; a stream on Spark reads a folder of Parquet or CSV")
-    found = _files(folder)
+    found = data_files(folder)
     nested = next((file for file in found if file.parent != folder), None)
     if nested is not None:
         raise InputError(f"folder '{folder}' has files in folders of its own ('{nested}'); put them side by side")
@@ -45,18 +53,11 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
     limit = {"maxBytesPerTrigger": str(BATCH)} if files is None else {"maxFilesPerTrigger": str(files)}
     reader = session.readStream.schema(schema).options(**limit)
     with spark_sentences(f"'{folder}' cannot be read"):
-        if _format(found[0]) == PARQUET:
-            return _placed(plain(reader.parquet(located(folder))), "_metadata.row_index")
-        delimiter, _ = csv_header(_head(found[0]), str(found[0]))
-        options = {
-            "header": "true",
-            "sep": delimiter,
-            "escape": '"',
-            "columnPruning": "false",
-            "enforceSchema": "false",
-        }
-        cells = reader.options(**options, nullValue=NO_CELL, emptyValue="").csv(located(folder))
-        return _numbered(_placed(cells, None))
+        if file_format(found[0]) == PARQUET:
+            return _with_arrival(plain_columns(reader.parquet(spark_address(folder))), "_metadata.row_index")
+        delimiter, _ = csv_header(file_head(found[0]), str(found[0]))
+        cells = reader.options(**csv_options(delimiter), enforceSchema="false").csv(spark_address(folder))
+        return _number_rows(_with_arrival(cells, None))
 
 
 def mark_of(path: Path) -> str:
@@ -71,7 +72,7 @@ def mark_of(path: Path) -> str:
     return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
-def _placed(frame: DataFrame, row: str | None) -> DataFrame:
+def _with_arrival(frame: DataFrame, row: str | None) -> DataFrame:
     """Return the records with the time and a hash of their file, the block of it, and the row where that is known."""
     from pyspark.sql import functions
 
@@ -84,12 +85,12 @@ def _placed(frame: DataFrame, row: str | None) -> DataFrame:
     return frame.withColumns(dict(zip(ARRIVAL, parts, strict=True)))
 
 
-def _numbered(frame: DataFrame) -> DataFrame:
+def _number_rows(frame: DataFrame) -> DataFrame:
     """Return the records with a number that grows within each block of a file, as Spark reads it."""
-    return frame.mapInArrow(count_rows, frame.schema)
+    return frame.mapInArrow(number_batches, frame.schema)
 
 
-def count_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def number_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a partition with its rows counted in their last column."""
     import pyarrow as pa
 

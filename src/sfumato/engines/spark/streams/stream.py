@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sfumato.engines.spark.folders import quoted
-from sfumato.engines.spark.keyed import FILE
+from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.streams.keys import Keys, refuse_missing
+from sfumato.engines.spark.streams.noise_key import FILE
 from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task
 from sfumato.errors import ParameterError
 from sfumato.random import KeyedSource
 from sfumato.release import Card
 from sfumato.stream.base import Publisher
-from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.screens.base import NumberScreen, Screen
-from sfumato.stream.wrappers import TimedWindows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -52,7 +50,7 @@ class SparkStream:
     order: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.publisher, ClockWindows | TimedWindows):
+        if self.publisher.needs_clock:
             raise ParameterError(
                 "windows that end by the clock need one clock, which many keys have not: a silent one would show; "
                 "leave --every out"
@@ -75,28 +73,28 @@ class SparkStream:
         micro-batch once, as `run_stream` does.
         """
         task = self.task(folder, stream)
-        fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in task.fields.items())
-        grouped = self._prepared(records).groupBy(KEY)
+        fields = ", ".join(f"{quote_name(name)} {kind}" for name, kind in task.fields.items())
+        grouped = self._select_columns(records).groupBy(KEY)
         rows = grouped.applyInPandasWithState(task, f"{KEY} string, {fields}", STATE, "append", "NoTimeout")
-        return self.named(rows, self.keys.kind(records))
+        return self.name_key(rows, self.keys.kind(records))
 
     def task(self, folder: Path, stream: str) -> Task:
         """Return what executors run, told where the key lies."""
         return Task(self.publisher, self.screen, folder.resolve() / FILE, stream, len(self.order))
 
-    def named(self, rows: DataFrame, kind: str) -> DataFrame:
+    def name_key(self, rows: DataFrame, kind: str) -> DataFrame:
         """Return the rows of tasks with the key behind the values, under its name and of its type."""
         from pyspark.sql import functions
 
         names = [name for name in rows.columns if name != KEY]
-        values = [functions.col(quoted(name)) for name in names]
+        values = [functions.col(quote_name(name)) for name in names]
         width = len(self.screen.released)
         return rows.select(*values[:width], functions.col(KEY).cast(kind).alias(self.keys.name), *values[width:])
 
     def card(self) -> Card:
         """Return the card of the release before a row has left."""
         keyed = replace(self.publisher, rng=KeyedSource(bytes(32)))  # type: ignore[type-var]  # for what its card says
-        card: Card = self.keys.told(keyed.card(*self.screen.released))
+        card: Card = self.keys.extend_card(keyed.card(*self.screen.released))
         settings = {**card.released.settings, "engine": ENGINE, **self.keys.settings}
         order = " and then ".join(f"'{name}'" for name in self.order if not name.startswith("_sfumato")) or "arrival"
         released = msgspec.structs.replace(card.released, settings=settings)
@@ -115,7 +113,7 @@ class SparkStream:
             "order": self.order,
         }
 
-    def _prepared(self, records: DataFrame) -> DataFrame:
+    def _select_columns(self, records: DataFrame) -> DataFrame:
         """Return the wanted columns alone, under the names that a task knows them by."""
         from pyspark.sql import functions
 
@@ -125,7 +123,7 @@ class SparkStream:
         columns: list[Column] = [self.keys.value(records).alias(KEY)]
         for form, names in ((ORDER, self.order), (NUMBER, wanted.numbers), (TEXT, wanted.texts)):
             for place, name in enumerate(names):
-                column = functions.col(quoted(name))
+                column = functions.col(quote_name(name))
                 column = _as_number(records, name) if form == NUMBER else column
                 columns.append((column.cast("string") if form == TEXT else column).alias(form.format(place)))
         return records.select(*columns)
@@ -136,4 +134,4 @@ def _as_number(records: DataFrame, name: str) -> Column:
     from pyspark.sql import functions, types
 
     numeric = isinstance(records.schema[name].dataType, types.NumericType)
-    return functions.col(quoted(name)).cast("double" if numeric else "string")
+    return functions.col(quote_name(name)).cast("double" if numeric else "string")

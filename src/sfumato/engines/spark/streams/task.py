@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.engines.spark.keyed import read_key
+from sfumato.engines.spark.streams.noise_key import read_key
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.runtime.batch import Batch, Numbers, number

@@ -11,25 +11,32 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sfumato.engines.spark.folders import plain, quoted
+from sfumato.engines.spark.folders import plain_columns, quote_name
 from sfumato.engines.spark.session import spark_sentences
-from sfumato.engines.spark.tables.certainty import average, certainty_lost
 from sfumato.engines.spark.tables.counting import (
     ROWS,
-    Counted,
+    CountedRows,
     collect_counts,
-    collected,
+    collect_frame,
     count_rows,
     keys_of,
     no_row_numbers,
     refuse_many,
     settled_schema,
 )
-from sfumato.engines.spark.tables.microaggregation import in_blocks
-from sfumato.engines.spark.tables.partitioned_mondrian import in_parts
-from sfumato.engines.spark.tables.recoding import CLASS, Labels, kept_names, recoded
-from sfumato.engines.spark.tables.release import SparkRelease, on_spark
-from sfumato.engines.spark.tables.whole import Whole
+from sfumato.engines.spark.tables.microaggregation import anonymize_in_blocks
+from sfumato.engines.spark.tables.partitioned_mondrian import anonymize_in_parts
+from sfumato.engines.spark.tables.release import (
+    CLASS,
+    ReleasedLabels,
+    SparkRelease,
+    average_lost,
+    card_on_spark,
+    certainty_lost,
+    kept_names,
+    recode_rows,
+)
+from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.schema import Role, Schema
@@ -65,21 +72,21 @@ def anonymize(
     sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
     chosen = without_rows(algorithm)
-    rows = plain(frame)
+    rows = plain_columns(frame)
     settled = settled_schema(rows, schema, models)
     if isinstance(chosen, Microaggregator):
-        return _microaggregated(rows, chosen, settled, models)
+        return _release_in_blocks(rows, chosen, settled, models)
     names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))
-    source = count_rows(rows, names).persist() if _few(rows, names, most_points) else rows
+    source = count_rows(rows, names).persist() if _few_kinds(rows, names, most_points) else rows
     try:
-        return _searched(rows, source, chosen, settled, models, most_points)
+        return _release_from_counts(rows, source, chosen, settled, models, most_points)
     except BaseException:
         if source is not rows:
             source.unpersist()
         raise
 
 
-def _searched(
+def _release_from_counts(
     rows: DataFrame,
     source: DataFrame,
     algorithm: PartitionAnonymizer,
@@ -90,17 +97,17 @@ def _searched(
     """Return the release of rows; `source` are the rows themselves, or counted over all that is released."""
     keys = keys_of(schema, models)
     if _comes_whole(source, most_points):
-        counted = collect_counts(source.select(*map(quoted, [*keys, ROWS]))).merged()
-        return _released(source, rows.columns, algorithm, schema, models, counted)
+        counted = collect_counts(source.select(*map(quote_name, [*keys, ROWS]))).merge_equal()
+        return _release_on_driver(source, rows.columns, algorithm, schema, models, counted)
     counts = count_rows(source, keys).persist()
     try:
         with spark_sentences("the rows cannot be counted"):
             points = counts.count()
         if points > most_points and isinstance(algorithm, Mondrian):
-            whole = Whole.of(counts, rows.columns, schema, models, points)
-            return in_parts(rows, counts, algorithm, whole, most_points)
+            whole = WholeTable.of(counts, rows.columns, schema, models, points)
+            return anonymize_in_parts(rows, counts, algorithm, whole, most_points)
         refuse_many(points, most_points)
-        return _released(source, rows.columns, algorithm, schema, models, collect_counts(counts))
+        return _release_on_driver(source, rows.columns, algorithm, schema, models, collect_counts(counts))
     finally:
         counts.unpersist()
 
@@ -111,26 +118,26 @@ def _comes_whole(source: DataFrame, most: int) -> bool:
         return ROWS in source.columns and source.count() <= min(MOST_KINDS, most)
 
 
-def _few(rows: DataFrame, names: Sequence[str], most: int) -> bool:
+def _few_kinds(rows: DataFrame, names: Sequence[str], most: int) -> bool:
     """Return whether rows that agree on all that is counted or released are many, so that one count of them will do.
 
     Told from how often two of the first rows agree, as birthdays tell the length of a year: of n rows out of G kinds
     about n²/2G do. A wrong guess costs time, nothing else.
     """
-    head = collected(rows.select(*map(quoted, dict.fromkeys(names))).limit(HEAD))
+    head = collect_frame(rows.select(*map(quote_name, dict.fromkeys(names))).limit(HEAD))
     alike = head.height - head.unique().height
     return head.height < HEAD or head.height**2 < 2 * alike * most
 
 
-def _microaggregated(
+def _release_in_blocks(
     rows: DataFrame, algorithm: Microaggregator, schema: Schema, models: Sequence[Model]
 ) -> SparkRelease:
     from pyspark.sql import functions
 
-    counted = rows.select(*map(quoted, keys_of(schema, models))).withColumn(ROWS, functions.lit(1))
+    counted = rows.select(*map(quote_name, keys_of(schema, models))).withColumn(ROWS, functions.lit(1))
     with spark_sentences("the rows cannot be grouped"):
-        whole = Whole.of(counted, rows.columns, schema, models, rows.count())
-        return in_blocks(rows, algorithm, whole)
+        whole = WholeTable.of(counted, rows.columns, schema, models, rows.count())
+        return anonymize_in_blocks(rows, algorithm, whole)
 
 
 def without_rows(algorithm: Anonymizer) -> PartitionAnonymizer:
@@ -141,8 +148,8 @@ def without_rows(algorithm: Anonymizer) -> PartitionAnonymizer:
         algorithm.reads_counts or isinstance(algorithm, Microaggregator)
     ):
         raise ParameterError(
-            f"{algorithm.algorithm} needs every row on one machine; on Spark use mondrian, datafly, incognito, optimal "
-            "or mdav+"
+            f"{algorithm.algorithm} needs every row on one machine; on Spark use an algorithm that reads counts, "
+            "for example mondrian, or microaggregation, for example mdav+"
         )
     if isinstance(algorithm, Mondrian) and algorithm.relaxed:
         raise ParameterError("relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian")
@@ -151,13 +158,13 @@ def without_rows(algorithm: Anonymizer) -> PartitionAnonymizer:
     return algorithm
 
 
-def _released(
+def _release_on_driver(
     rows: DataFrame,
     columns: Sequence[str],
     algorithm: PartitionAnonymizer,
     schema: Schema,
     models: Sequence[Model],
-    counted: Counted,
+    counted: CountedRows,
 ) -> SparkRelease:
     """Return the release of rows whose distinct quasi-identifiers are here, counted."""
     with no_row_numbers():
@@ -165,10 +172,12 @@ def _released(
     found = algorithm.settle(problem, algorithm.partition(problem))
     problem = found.problem
     quasi = list(problem.schema.names(Role.QUASI))
-    labels = Labels.of(found.coarse, found.partition.count)
+    labels = ReleasedLabels.of(found.coarse, found.partition.count)
     entries = problem.table.frame.select(quasi).with_columns(pl.Series(CLASS, labels.number[found.row_class])).unique()
     names = released_names(problem.schema, found.coarse)
-    lost = average(certainty_lost(problem, found.row_class, found.partition.count), problem.weights)
+    lost = average_lost(certainty_lost(problem, found.row_class, found.partition.count), problem.weights)
     steward = {**found.partition.steward, "distinct_rows": counted.weights.size, "certainty_lost": lost}
-    card = on_spark(algorithm.card(found, names, seeded=False))
-    return SparkRelease(recoded(rows, entries, labels, found), card, steward, [rows] if ROWS in rows.columns else [])
+    card = card_on_spark(algorithm.card(found, names, seeded=False))
+    return SparkRelease(
+        recode_rows(rows, entries, labels, found), card, steward, [rows] if ROWS in rows.columns else []
+    )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.engines.spark.folders import quoted
+from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.errors import InputError, ParameterError, SchemaError, SfumatoError
 from sfumato.models.base import Model
@@ -31,23 +31,23 @@ HEAD = 10_000  # rows that tell the type of a text column which no model speaks 
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedRows:
     """Distinct rows on the driver: their values, and how often each occurs."""
 
     frame: pl.DataFrame
     weights: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, frame: pl.DataFrame) -> Counted:
+    def of(cls, frame: pl.DataFrame) -> CountedRows:
         """Return rows that carry their count in a column."""
         return cls(frame.drop(ROWS), frame[ROWS].to_numpy().astype(np.int64))
 
-    def merged(self) -> Counted:
+    def merge_equal(self) -> CountedRows:
         """The same with rows that are equal here made one: they differed in columns that stayed on the cluster."""
         counts = (
             self.frame.with_columns(pl.Series(ROWS, self.weights)).group_by(self.frame.columns).agg(pl.col(ROWS).sum())
         )
-        return Counted.of(counts)
+        return CountedRows.of(counts)
 
     def table(self, names: Sequence[str]) -> Table:
         """The rows as a table with all columns of the original; those that were not counted are empty."""
@@ -82,7 +82,7 @@ def settled_schema(rows: DataFrame, schema: Schema, models: Sequence[Model]) -> 
     silent = {name: columns[name] for name in declared.names(Role.SENSITIVE) if name not in counted}
     if any(attribute.kind is None for attribute in silent.values()):
         texts = any(rows.schema[name].dataType.typeName() == "string" for name in silent)  # others say it themselves
-        head = collected(rows.select(*map(quoted, silent)).limit(HEAD if texts else 0))
+        head = collect_frame(rows.select(*map(quote_name, silent)).limit(HEAD if texts else 0))
         columns |= Schema(silent).settled(Table(head)).columns
     return replace(declared, columns=columns, other="drop")
 
@@ -95,7 +95,7 @@ def count_rows(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions
 
     count = functions.sum(ROWS) if ROWS in rows.columns else functions.count(functions.lit(1))
-    return rows.groupBy(*map(quoted, keys)).agg(count.alias(ROWS))
+    return rows.groupBy(*map(quote_name, keys)).agg(count.alias(ROWS))
 
 
 def refuse_many(points: int, most_points: int) -> None:
@@ -113,12 +113,12 @@ name fewer or coarser columns
         )
 
 
-def collect_counts(counts: DataFrame) -> Counted:
+def collect_counts(counts: DataFrame) -> CountedRows:
     """Return counted rows on the driver."""
-    return Counted.of(collected(counts))
+    return CountedRows.of(collect_frame(counts))
 
 
-def collected(frame: DataFrame) -> pl.DataFrame:
+def collect_frame(frame: DataFrame) -> pl.DataFrame:
     """Return the rows of a Spark frame on the driver, by way of Arrow."""
     with spark_sentences("the rows cannot be counted"):
         local = pl.from_arrow(frame.toArrow())

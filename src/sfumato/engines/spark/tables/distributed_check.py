@@ -1,6 +1,6 @@
 """The check of a release whose classes do not fit on the driver: bucket by bucket on the cluster, merged into one card.
 
-Every bucket holds whole classes as the released values form them, and is judged by the code of the single machine.
+Every bucket holds whole classes as the released values form them, and is checked by the code of the single machine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import polars as pl
 
-from sfumato.engines.spark.folders import quoted
-from sfumato.engines.spark.tables.counting import ROWS, collected, to_arrow
-from sfumato.engines.spark.tables.whole import Whole
+from sfumato.engines.spark.folders import quote_name
+from sfumato.engines.spark.tables.counting import ROWS, collect_frame, to_arrow
+from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.evaluate.check import as_written
 from sfumato.models.base import Model
 from sfumato.release import Card
@@ -32,10 +32,10 @@ BUCKET_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """Who checks buckets of released classes: the whole, the algorithm, and the names of what is released."""
+class DistributedCheck:
+    """A check of released classes in buckets: the whole table, the algorithm, and the names of what is released."""
 
-    whole: Whole
+    whole: WholeTable
     algorithm: PartitionAnonymizer
     coarse: Sequence[str]
     names: Sequence[str]
@@ -51,22 +51,24 @@ class Judge:
         person = [] if self.whole.schema.person is None else [self.whole.schema.person]
         keys = [*self.coarse, *self.whole.sensitive, *person]
         lost = functions.sum(functions.col(LOST) * functions.col(ROWS)).alias(LOST)
-        grouped = shown.groupBy(*map(quoted, dict.fromkeys(keys))).agg(functions.sum(ROWS).alias(ROWS), lost)
+        grouped = shown.groupBy(*map(quote_name, dict.fromkeys(keys))).agg(functions.sum(ROWS).alias(ROWS), lost)
         buckets = 1 + self.whole.rows // BUCKET_ROWS
-        number = functions.pmod(functions.xxhash64(*map(quoted, self.coarse)), functions.lit(buckets))
-        judged = (
-            grouped.withColumn(BUCKET, number).groupBy(BUCKET).applyInArrow(_judging(self), "card string, lost double")
+        number = functions.pmod(functions.xxhash64(*map(quote_name, self.coarse)), functions.lit(buckets))
+        checked = (
+            grouped.withColumn(BUCKET, number)
+            .groupBy(BUCKET)
+            .applyInArrow(_bucket_function(self), "card string, lost double")
         )
-        found = collected(judged)
-        card = merged([Card.from_json(text) for text in found["card"].sort()], self.whole.models)
+        found = collect_frame(checked)
+        card = merge_cards([Card.from_json(text) for text in found["card"].sort()], self.whole.models)
         return card, float(found["lost"].sum()) / self.whole.rows
 
-    def judged(self, bucket: pa.Table) -> pa.Table:
+    def check_bucket(self, bucket: pa.Table) -> pa.Table:
         """Return the card of the classes in one bucket."""
         frame = pl.DataFrame(bucket)
         codes = [as_written(frame[name]) for name in self.coarse]
         shown = distinct(codes, [int(code.max()) + 1 for code in codes])
-        problem = self.whole.released(frame, frame[ROWS].to_numpy())
+        problem = self.whole.released_problem(frame, frame[ROWS].to_numpy())
         groups = kept_promises(problem.groups(shown.ids), problem.models)
         card = make_card(
             problem,
@@ -80,17 +82,17 @@ class Judge:
         return to_arrow(pl.DataFrame({"card": [card.to_json()], "lost": [float(frame[LOST].sum())]}))
 
 
-def _judging(judge: Judge) -> Callable[[pa.Table], pa.Table]:
-    """Return the judgement as a plain function, whose one argument Spark can see."""
+def _bucket_function(check: DistributedCheck) -> Callable[[pa.Table], pa.Table]:
+    """Return the check of a bucket as a plain function, whose one argument Spark can see."""
 
-    def judged(bucket: pa.Table) -> pa.Table:
-        return judge.judged(bucket)
+    def check_bucket(bucket: pa.Table) -> pa.Table:
+        return check.check_bucket(bucket)
 
-    return judged
+    return check_bucket
 
 
-def merged(cards: Sequence[Card], models: Sequence[Model]) -> Card:
-    """Return one card for classes that were judged apart: sums, and the worst of every measure."""
+def merge_cards(cards: Sequence[Card], models: Sequence[Model]) -> Card:
+    """Return one card for classes that were checked apart: sums, and the worst of every measure."""
     parts = [card.released for card in cards]
     rows, classes = sum(part.rows for part in parts), sum(part.classes or 0 for part in parts)
     measures = {

@@ -10,7 +10,7 @@ from sfumato.core.files import Staging
 from sfumato.engines.spark.folders import new_folder, read_folder
 from sfumato.engines.spark.session import spark_session
 from sfumato.engines.spark.tables import anonymize, without_rows
-from sfumato.engines.spark.tables.report import spark_report
+from sfumato.engines.spark.tables.measure import spark_report
 from sfumato.errors import InputError, ParameterError
 from sfumato.models.base import Model
 from sfumato.release import Card

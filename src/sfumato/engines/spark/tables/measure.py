@@ -1,7 +1,8 @@
-"""Measures of a table on Spark: its distinct rows are counted there and judged here, by the code of the single machine.
+"""What is measured of tables on Spark: distinct rows and class sizes are counted there and written up here.
 
-What is measured is what `sfumato.evaluate.check` measures (Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian
-2007; El Emam 2013).
+`check` measures what `sfumato.evaluate.check` measures (Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007);
+the steward's report says how many rows, or persons, share a combination, which is what prosecutor and marketer need
+(El Emam 2013).
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
-from sfumato.engines.spark.folders import plain
+from sfumato.engines.spark.folders import plain_columns, quote_name
 from sfumato.engines.spark.session import spark_sentences
-from sfumato.engines.spark.tables.counting import collect_counts, count_rows, refuse_many
-from sfumato.errors import ParameterError
+from sfumato.engines.spark.tables.counting import collect_counts, collect_frame, count_rows, refuse_many
+from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
 from sfumato.evaluate.check import class_columns
-from sfumato.schema import Schema
+from sfumato.schema import Role, Schema
 from sfumato.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from sfumato.engines.spark.tables.release import SparkRelease
+    from sfumato.report.chapters.sizes import Sizes
+
 MOST_POINTS = 20_000_000  # distinct rows that the driver takes
+SIZE, NUMBER = "__sfumato_size", "__sfumato_number"
 
 
 def check(
@@ -44,7 +50,7 @@ def check(
     """
     if not quasi:
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
-    rows = plain(frame)
+    rows = plain_columns(frame)
     empty = Table(pl.DataFrame({name: [] for name in rows.columns}))
     names = [found for name in quasi for found in class_columns(empty, name)]
     for name in sensitive:
@@ -57,3 +63,42 @@ def check(
     finally:
         counts.unpersist()
     return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights)
+
+
+def spark_report(
+    frame: DataFrame,
+    schema: Schema,
+    release: SparkRelease,
+    *,
+    released: DataFrame | None = None,
+    title: str | None = None,
+) -> str:
+    """Return the report on `release`, made from `frame`, as one self-contained HTML text; do not publish it.
+
+    Two more aggregations run on the cluster. `released` are the rows of the release where they were written, which
+    saves computing them again.
+
+    >>> spark_report(None, Schema(), None)
+    Traceback (most recent call last):
+    sfumato.errors.SchemaError: no column has the role quasi; name the columns an attacker may know
+    """
+    from sfumato.report.chapters.cluster import cluster_report
+
+    if not schema.names(Role.QUASI):
+        raise SchemaError("no column has the role quasi; name the columns an attacker may know")
+    shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
+    before = _sizes(plain_columns(frame), list(schema.names(Role.QUASI)), schema.person)
+    after = _sizes(release.frame if released is None else released, shown, None)
+    return cluster_report(release.card, release.steward, before, after, title=title)
+
+
+def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> Sizes:
+    """Return how many classes have each size, a class being the rows that agree on some columns."""
+    from pyspark.sql import functions
+
+    from sfumato.report.chapters.sizes import Sizes
+
+    size = functions.count(functions.lit(1)) if person is None else functions.countDistinct(quote_name(person))
+    classes = rows.groupBy(*map(quote_name, names)).agg(size.alias(SIZE))
+    found = collect_frame(classes.groupBy(SIZE).agg(functions.count(functions.lit(1)).alias(NUMBER))).sort(SIZE)
+    return Sizes(found[SIZE].to_numpy().astype(np.int64), found[NUMBER].to_numpy().astype(np.int64))

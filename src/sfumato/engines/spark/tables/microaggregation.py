@@ -15,15 +15,12 @@ import numpy as np
 import polars as pl
 
 from sfumato.engines.spark.expressions import is_missing, number_of
-from sfumato.engines.spark.folders import quoted
+from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.tables.counting import ROWS, to_arrow
-from sfumato.engines.spark.tables.cuts import PART, Int64s
-from sfumato.engines.spark.tables.distributed_check import LOST, Judge
-from sfumato.engines.spark.tables.recoding import dealt
-from sfumato.engines.spark.tables.release import SparkRelease, on_spark
-from sfumato.engines.spark.tables.skew import SkewTree
-from sfumato.engines.spark.tables.splitting import split
-from sfumato.engines.spark.tables.whole import Whole
+from sfumato.engines.spark.tables.cut_trees import PART, Int64s, SkewTree, split_table
+from sfumato.engines.spark.tables.distributed_check import LOST, DistributedCheck
+from sfumato.engines.spark.tables.release import SparkRelease, card_on_spark, deal_to_files
+from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.schema import Kind, Role
 from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.base import Microaggregator
@@ -41,36 +38,38 @@ BLOCK = 20_000  # rows of a block: what stays in a processor's cache (see `micro
 Scales = Mapping[str, tuple[float, float]]
 
 
-def in_blocks(rows: DataFrame, algorithm: Microaggregator, whole: Whole, block: int = BLOCK) -> SparkRelease:
+def anonymize_in_blocks(
+    rows: DataFrame, algorithm: Microaggregator, whole: WholeTable, block: int = BLOCK
+) -> SparkRelease:
     """Return the release of a table whose groups were found block by block."""
     from pyspark.sql import functions
 
     scales = _scales(rows, whole)
     counted = rows.withColumn(ROWS, functions.lit(1))
-    tree = split(counted, whole, -(-whole.rows // block), _deviation(scales))
+    tree = split_table(counted, whole, -(-whole.rows // block), _deviation(scales))
     quasi = list(whole.schema.names(Role.QUASI))
     names = [name for name, part in whole.schema.columns.items() if part.role is not Role.IDENTIFIER]
     inside = [*names, *([] if whole.schema.person in {None, *names} else [str(whole.schema.person)])]
     texts = {name for name in quasi if _is_text(rows, whole, name)}
-    placed = rows.select(*map(quoted, inside)).withColumn(PART, tree.parts(rows))
-    plan = Plan(algorithm, whole, scales, frozenset(texts), _turned(whole, scales, tree.leaves))
+    placed = rows.select(*map(quote_name, inside)).withColumn(PART, tree.parts(rows))
+    work = BlockWork(algorithm, whole, scales, frozenset(texts), _skew_trees(whole, scales, tree.leaves))
     raw = _types(rows, inside, (), texts, {GROUP: "long", PART: "int"})
-    turned = placed.groupBy(PART).applyInArrow(_alone(plan.first), raw)
-    for number in range(1, len(plan.trees)):
-        turned = turned.groupBy(PART).applyInArrow(plan.again(number), raw)
+    turned = placed.groupBy(PART).applyInArrow(_with_one_argument(work.first), raw)
+    for number in range(1, len(work.trees)):
+        turned = turned.groupBy(PART).applyInArrow(work.again(number), raw)
     grouped = (
         turned.groupBy(PART)
-        .applyInArrow(_alone(plan.last), _types(rows, inside, quasi, texts, {LOST: "double"}))
+        .applyInArrow(_with_one_argument(work.last), _types(rows, inside, quasi, texts, {LOST: "double"}))
         .persist()
     )
-    card, lost = Judge(whole, algorithm, quasi, names).card(grouped.withColumn(ROWS, functions.lit(1)))
+    card, lost = DistributedCheck(whole, algorithm, quasi, names).card(grouped.withColumn(ROWS, functions.lit(1)))
     coordinates = sum(1 for name in quasi if scales.get(name, (0.0, 1.0))[1] > 0)
     steward = {"blocks": tree.leaves, "information_loss": 100 * lost / max(1, coordinates)}
-    frame = dealt(grouped.select(*map(quoted, names)), whole.rows, quasi)
-    return SparkRelease(frame.sortWithinPartitions(*map(quoted, names)), on_spark(card), steward, [grouped])
+    frame = deal_to_files(grouped.select(*map(quote_name, names)), whole.rows, quasi)
+    return SparkRelease(frame.sortWithinPartitions(*map(quote_name, names)), card_on_spark(card), steward, [grouped])
 
 
-def _scales(rows: DataFrame, whole: Whole) -> dict[str, tuple[float, float]]:
+def _scales(rows: DataFrame, whole: WholeTable) -> dict[str, tuple[float, float]]:
     """Return the mean and deviation of every numeric quasi-identifier over the whole table."""
     from pyspark.sql import functions
 
@@ -83,7 +82,7 @@ def _scales(rows: DataFrame, whole: Whole) -> dict[str, tuple[float, float]]:
     return dict(zip(numbers, zip(measured[::2], measured[1::2], strict=True), strict=True))
 
 
-def _is_text(rows: DataFrame, whole: Whole, name: str) -> bool:
+def _is_text(rows: DataFrame, whole: WholeTable, name: str) -> bool:
     """Return whether centroids of a column are written as text: all but numbers of which none is missing."""
     attribute = whole.schema.columns[name]
     if attribute.hierarchy is not None or attribute.kind not in {Kind.INTEGER, Kind.NUMBER}:
@@ -103,7 +102,7 @@ def _deviation(scales: Scales) -> Callable[[Column, Int64s], float]:
     return spread
 
 
-def _alone(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
+def _with_one_argument(work: Callable[[pa.Table], pa.Table]) -> Callable[[pa.Table], pa.Table]:
     """Return a method as a function of one argument, by whose number Spark decides what it passes."""
 
     def block(table: pa.Table) -> pa.Table:
@@ -126,7 +125,7 @@ def _types(
     return types.StructType([*fields, *(types.StructField(name, kinds[kind]) for name, kind in more.items())])
 
 
-def _turned(whole: Whole, scales: Scales, leaves: int) -> list[SkewTree]:
+def _skew_trees(whole: WholeTable, scales: Scales, leaves: int) -> list[SkewTree]:
     """Return the cuts of the further rounds: none where one block holds all, or where no column is a number."""
     if leaves < 2 or not scales:
         return []
@@ -143,30 +142,30 @@ def _coordinates(columns: Sequence[Column], scales: Scales) -> Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class BlockWork:
     """What executors do with a block: find its groups, polish those that came from elsewhere, write centroids.
 
     `trees` are the cuts of the further rounds; rows carry the number of their group and the block they go to next.
     """
 
     algorithm: Microaggregator
-    whole: Whole
+    whole: WholeTable
     scales: Scales
     texts: frozenset[str]
     trees: Sequence[SkewTree]
 
     def first(self, table: pa.Table) -> pa.Table:
         """Return a block with its groups found and polished."""
-        frame, problem, points = self._opened(pl.DataFrame(table))
+        frame, problem, points = self._open_block(pl.DataFrame(table))
         k = max(2, problem.least_units)
-        return self._sent(frame, problem, points, self.algorithm.groups(points, k), table, 0)
+        return self._send_groups(frame, problem, points, self.algorithm.groups(points, k), table, 0)
 
     def again(self, number: int) -> Callable[[pa.Table], pa.Table]:
         """Return the function that polishes the groups of round `number` in the blocks they were sent to."""
 
         def polished(table: pa.Table) -> pa.Table:
-            frame, problem, points = self._opened(pl.DataFrame(table))
-            return self._sent(frame, problem, points, _dense(frame[GROUP]), table, number)
+            frame, problem, points = self._open_block(pl.DataFrame(table))
+            return self._send_groups(frame, problem, points, _dense_labels(frame[GROUP]), table, number)
 
         return polished
 
@@ -174,9 +173,9 @@ class Plan:
         """Return a block with centroids for its quasi-identifiers, after the last round of polishing."""
         from sfumato.tabular.microaggregation.centroids import centroid
 
-        frame, problem, points = self._opened(pl.DataFrame(table))
-        labels = _dense(frame[GROUP])
-        labels = _polished(problem, points, labels) if self.trees else labels
+        frame, problem, points = self._open_block(pl.DataFrame(table))
+        labels = _dense_labels(frame[GROUP])
+        labels = _polish_block(problem, points, labels) if self.trees else labels
         sums, sizes = group_sums(points, labels)
         lost = np.square(points - (sums / sizes[:, None])[labels]).sum(axis=1)
         frame = frame.drop(GROUP)
@@ -186,18 +185,18 @@ class Plan:
             frame = frame.with_columns(shown.map_elements(str, pl.String) if text else shown)
         return to_arrow(frame.with_columns(pl.Series(LOST, lost)))
 
-    def _opened(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Problem, Records]:
+    def _open_block(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Problem, Records]:
         """Return the rows of a block in an order that a task run again finds too, as a problem and as points."""
         rows = frame.drop(PART)
         rows = rows.sort(rows.columns)
         problem = self.whole.problem(rows)
         return rows, problem, _points(problem, self.scales)
 
-    def _sent(
+    def _send_groups(
         self, frame: pl.DataFrame, problem: Problem, points: Records, labels: Int64s, table: pa.Table, number: int
     ) -> pa.Table:
         """Return the rows with the polished groups they are in, each group with the block it goes to."""
-        labels = _polished(problem, points, labels)
+        labels = _polish_block(problem, points, labels)
         target = np.full(len(labels), table.column(PART)[0].as_py(), dtype=np.int32)
         if self.trees:
             sums, sizes = group_sums(_coordinates(problem.quasi, self.scales), labels)
@@ -206,11 +205,11 @@ class Plan:
         return to_arrow(frame.with_columns(pl.Series(GROUP, unique), pl.Series(PART, target)))
 
 
-def _dense(groups: pl.Series) -> Int64s:
+def _dense_labels(groups: pl.Series) -> Int64s:
     return groups.rank("dense").to_numpy().astype(np.int64) - 1
 
 
-def _polished(problem: Problem, points: Records, labels: Int64s) -> Int64s:
+def _polish_block(problem: Problem, points: Records, labels: Int64s) -> Int64s:
     from sfumato.tabular.microaggregation.repair import merge_until_models_hold
     from sfumato.tabular.microaggregation.search.polish import polish
 

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sfumato.engines.spark.folders import quoted
-from sfumato.engines.spark.tables.certainty import certainty_lost
+from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.tables.counting import ROWS, to_arrow
-from sfumato.engines.spark.tables.cuts import PART, mondrian_width
-from sfumato.engines.spark.tables.distributed_check import LOST, Judge
-from sfumato.engines.spark.tables.recoding import KEY, dealt, matching
-from sfumato.engines.spark.tables.release import SparkRelease, on_spark
-from sfumato.engines.spark.tables.splitting import split
-from sfumato.engines.spark.tables.whole import Whole
+from sfumato.engines.spark.tables.cut_trees import PART, mondrian_width, split_table
+from sfumato.engines.spark.tables.distributed_check import LOST, DistributedCheck
+from sfumato.engines.spark.tables.release import (
+    KEY,
+    SparkRelease,
+    card_on_spark,
+    certainty_lost,
+    deal_to_files,
+    join_condition,
+)
+from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import ParameterError
 from sfumato.schema import Role
 from sfumato.tabular import Mondrian
@@ -34,11 +38,13 @@ if TYPE_CHECKING:
 SHOWN = "__sfumato_shown_"
 
 
-def in_parts(rows: DataFrame, counts: DataFrame, algorithm: Mondrian, whole: Whole, most_points: int) -> SparkRelease:
+def anonymize_in_parts(
+    rows: DataFrame, counts: DataFrame, algorithm: Mondrian, whole: WholeTable, most_points: int
+) -> SparkRelease:
     """Return the release of a table whose distinct rows are more than the driver takes."""
     if algorithm.ranges != "text":
         raise ParameterError("ranges in two columns need all distinct rows on the driver; raise most_points")
-    tree = split(counts, whole, -(-2 * whole.points // most_points), mondrian_width)
+    tree = split_table(counts, whole, -(-2 * whole.points // most_points), mondrian_width)
     if tree.leaves < 2:
         raise ParameterError(
             f"{whole.points:,} distinct rows are more than the {most_points:,} that the driver takes, and no cut of "
@@ -46,22 +52,22 @@ def in_parts(rows: DataFrame, counts: DataFrame, algorithm: Mondrian, whole: Who
         )
     quasi = list(whole.schema.names(Role.QUASI))
     parted = counts.withColumn(PART, tree.parts(counts))
-    lookup = parted.groupBy(PART).applyInArrow(_part(algorithm, whole), _types(rows, quasi)).persist()
-    shown = _shown(counts, lookup, quasi)
+    lookup = parted.groupBy(PART).applyInArrow(_find_classes(algorithm, whole), _types(rows, quasi)).persist()
+    shown = _show_classes(counts, lookup, quasi)
     kept = [name for name, part in whole.schema.columns.items() if part.role in {Role.SENSITIVE, Role.OTHER}]
     names = [name for name in whole.schema.columns if name in {*quasi, *kept}]
-    card, lost = Judge(whole, algorithm, quasi, names).card(shown)
-    frame = _shown(rows, lookup, quasi).select(*map(quoted, names))
-    sorted_rows = dealt(frame, whole.rows, quasi).sortWithinPartitions(*map(quoted, names))
+    card, lost = DistributedCheck(whole, algorithm, quasi, names).card(shown)
+    frame = _show_classes(rows, lookup, quasi).select(*map(quote_name, names))
+    sorted_rows = deal_to_files(frame, whole.rows, quasi).sortWithinPartitions(*map(quote_name, names))
     steward = {"distinct_rows": whole.points, "parts": tree.leaves, "certainty_lost": lost}
-    return SparkRelease(sorted_rows, on_spark(card), steward, [lookup])
+    return SparkRelease(sorted_rows, card_on_spark(card), steward, [lookup])
 
 
-def _shown(rows: DataFrame, lookup: DataFrame, quasi: list[str]) -> DataFrame:
+def _show_classes(rows: DataFrame, lookup: DataFrame, quasi: list[str]) -> DataFrame:
     """Return rows with what is released in place of their quasi-identifiers."""
     from pyspark.sql import functions
 
-    joined = rows.join(lookup, matching(rows, quasi))
+    joined = rows.join(lookup, join_condition(rows, quasi))
     released = {name: functions.col(f"{SHOWN}{place}") for place, name in enumerate(quasi)}
     return joined.withColumns(released).drop(
         *(f"{kind}{place}" for kind in (KEY, SHOWN) for place in range(len(quasi)))
@@ -76,7 +82,7 @@ def _types(rows: DataFrame, quasi: list[str]) -> StructType:
     return types.StructType([*keys, *texts, types.StructField(LOST, types.DoubleType())])
 
 
-def _part(algorithm: Mondrian, whole: Whole) -> Callable[[pa.Table], pa.Table]:
+def _find_classes(algorithm: Mondrian, whole: WholeTable) -> Callable[[pa.Table], pa.Table]:
     """Return the function that finds the classes of one part, for an executor to run."""
 
     def part(table: pa.Table) -> pa.Table:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.engines.spark.expressions import number_of
-from sfumato.engines.spark.folders import quoted
-from sfumato.engines.spark.tables.counting import ROWS, collected, no_row_numbers
+from sfumato.engines.spark.folders import quote_name
+from sfumato.engines.spark.tables.counting import ROWS, collect_frame, no_row_numbers
 from sfumato.errors import InputError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups, Histograms
@@ -34,7 +34,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class SensitiveValues:
     """A sensitive column of the whole table: its distinct values, coded, and the units that have each code."""
 
     values: pl.Series
@@ -52,7 +52,7 @@ class Known:
         codes = np.arange(self.column.size)
         return Histograms(self.column, np.zeros_like(codes), codes, self.units, self.reference)
 
-    def coded(self, series: pl.Series) -> Column:
+    def code_series(self, series: pl.Series) -> Column:
         """The column of some rows, with the codes of the whole."""
         known = pl.DataFrame({"value": self.values, "code": self.column.codes})
         found = pl.DataFrame({"value": series}).join(
@@ -62,30 +62,32 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class WholeTable:
     """A table on the cluster as its parts must know it."""
 
     schema: Schema
     models: Sequence[Model]
     rows: int
     points: int
-    sensitive: Mapping[str, Known]
+    sensitive: Mapping[str, SensitiveValues]
     sample: pl.DataFrame
     weights: Counts
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, counts: DataFrame, names: Sequence[str], schema: Schema, models: Sequence[Model], points: int) -> Whole:
+    def of(
+        cls, counts: DataFrame, names: Sequence[str], schema: Schema, models: Sequence[Model], points: int
+    ) -> WholeTable:
         """Return what is known of counted rows: `names` are all columns of the table, `points` its distinct rows."""
         if points == 0:
             raise InputError("the table has no rows; there is nothing to release")
         rows, units = _totals(counts, schema)
         share = min(1.0, SAMPLE / max(1, points))
-        drawn = collected(counts.sample(fraction=share, seed=0) if share < 1 else counts)
+        drawn = collect_frame(counts.sample(fraction=share, seed=0) if share < 1 else counts)
         weights = drawn[ROWS].to_numpy().astype(np.int64)
         wanted = sorted({model.sensitive for model in models if model.sensitive is not None})
         with no_row_numbers():
-            known = {name: _known(counts, name, schema, rows) for name in wanted}
+            known = {name: _sensitive_values(counts, name, schema, rows) for name in wanted}
             every = Groups(np.array([rows]), np.array([units]), {name: one.histograms for name, one in known.items()})
             refuse_impossible(models, every, "rows" if schema.person is None else "persons")
             told = {name: entry.column.attribute for name, entry in known.items()}
@@ -96,7 +98,7 @@ class Whole:
 
     def problem(self, frame: pl.DataFrame, weights: Counts | None = None) -> Problem:
         """The problem of some rows of the table, their models compared with the whole."""
-        return replace(self.released(frame, weights), quasi=self.quasi(frame))
+        return replace(self.released_problem(frame, weights), quasi=self.quasi(frame))
 
     def quasi(self, frame: pl.DataFrame) -> list[Column]:
         """The quasi-identifiers of some rows, coded, on the scales of the whole."""
@@ -105,10 +107,10 @@ class Whole:
             for name in self.schema.names(Role.QUASI)
         ]
 
-    def released(self, frame: pl.DataFrame, weights: Counts | None = None) -> Problem:
+    def released_problem(self, frame: pl.DataFrame, weights: Counts | None = None) -> Problem:
         """The problem of some rows whose quasi-identifiers are no longer there."""
         columns = self.schema.columns
-        sensitive = {name: known.coded(frame[name]) for name, known in self.sensitive.items()}
+        sensitive = {name: known.code_series(frame[name]) for name, known in self.sensitive.items()}
         person = None
         if self.schema.person is not None:
             person = number_persons(frame[self.schema.person], columns[self.schema.person].missing)
@@ -120,9 +122,9 @@ class Whole:
         from pyspark.sql import functions
 
         person = self.schema.person
-        units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quoted(person)))
-        by = [part] if name is None else [part, quoted(name)]
-        return collected(counts.groupBy(*by).agg(units.alias(UNITS)))
+        units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quote_name(person)))
+        by = [part] if name is None else [part, quote_name(name)]
+        return collect_frame(counts.groupBy(*by).agg(units.alias(UNITS)))
 
 
 def _totals(counts: DataFrame, schema: Schema) -> tuple[int, int]:
@@ -130,23 +132,23 @@ def _totals(counts: DataFrame, schema: Schema) -> tuple[int, int]:
     from pyspark.sql import functions
 
     rows = functions.sum(ROWS)
-    units = rows if schema.person is None else functions.count_distinct(functions.col(quoted(schema.person)))
-    found = collected(counts.agg(rows.alias(ROWS), units.alias(UNITS)))
+    units = rows if schema.person is None else functions.count_distinct(functions.col(quote_name(schema.person)))
+    found = collect_frame(counts.agg(rows.alias(ROWS), units.alias(UNITS)))
     return int(found[ROWS][0]), int(found[UNITS][0])
 
 
-def _known(counts: DataFrame, name: str, schema: Schema, rows: int) -> Known:
+def _sensitive_values(counts: DataFrame, name: str, schema: Schema, rows: int) -> SensitiveValues:
     """Return a sensitive column of the whole table; a person counts once for each value, as everywhere."""
     from pyspark.sql import functions
 
     person = schema.person
-    units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quoted(person)))
+    units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quote_name(person)))
     every = functions.sum(ROWS).alias(ROWS)
-    found = collected(counts.groupBy(quoted(name)).agg(units.alias(UNITS), every))
+    found = collect_frame(counts.groupBy(quote_name(name)).agg(units.alias(UNITS), every))
     weights = found[ROWS].to_numpy().astype(np.int64)
     alone = Schema({name: schema.columns[name]}).settled(Table(found.select(name)), weights)
     column = only_observed(code(found[name], alone.columns[name], rows))
-    return Known(found[name], column, tally(column.codes, found[UNITS].to_numpy(), column.size))
+    return SensitiveValues(found[name], column, tally(column.codes, found[UNITS].to_numpy(), column.size))
 
 
 def _scales(counts: DataFrame, schema: Schema) -> dict[str, tuple[float, float]]:
