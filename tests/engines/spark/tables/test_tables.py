@@ -29,7 +29,7 @@ from sfumato.evaluate import check as check_here
 from sfumato.models import Groups
 from sfumato.report import table_report
 from sfumato.table.distinct import Numbering
-from sfumato.tabular import Anonymizer
+from sfumato.tabular import Anonymizer, PartitionAnonymizer
 from sfumato.tabular.base import Partition
 from sfumato.tabular.card import make_card
 from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
