@@ -14,7 +14,7 @@ from sfumato.engines.spark.folders import plain, quoted
 from sfumato.engines.spark.tables.counting import collected
 from sfumato.errors import SchemaError
 from sfumato.report.chapters.cluster import cluster_report
-from sfumato.report.chapters.sizes import Sizes
+from sfumato.report.chapters.risk import ClassSizes
 from sfumato.schema import Role, Schema
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def spark_report(
     return cluster_report(release.card, release.steward, before, after, title=title)
 
 
-def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> Sizes:
+def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> ClassSizes:
     """Return how many classes have each size, a class being the rows that agree on some columns."""
     from pyspark.sql import functions
 
     size = functions.count(functions.lit(1)) if person is None else functions.countDistinct(quoted(person))
     classes = rows.groupBy(*map(quoted, names)).agg(size.alias(SIZE))
     found = collected(classes.groupBy(SIZE).agg(functions.count(functions.lit(1)).alias(NUMBER))).sort(SIZE)
-    return Sizes(found[SIZE].to_numpy().astype(np.int64), found[NUMBER].to_numpy().astype(np.int64))
+    return ClassSizes(found[SIZE].to_numpy().astype(np.int64), found[NUMBER].to_numpy().astype(np.int64))
