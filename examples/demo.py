@@ -49,7 +49,7 @@ CLAIMS = {
 DISEASES = ["asthma", "bronchitis", "cancer", "diabetes", "flu", "gastritis", "heart disease", "hypertension"]
 
 
-def attacked(file: Path) -> list[sf.audit.Finding]:
+def attack_file(file: Path) -> list[sf.audit.Finding]:
     """Return what an attack finds from a released file and its card alone."""
     return sf.audit.release(file.with_name(f"{file.name}.card.json"), file, trials=TRIALS)
 
@@ -67,7 +67,7 @@ def table_door(out: Path) -> Chapter:
     before = sf.evaluate.check(table, schema.names(sf.Role.QUASI), ["disease"])
     after = sf.evaluate.check(release.table, schema.names(sf.Role.QUASI), ["disease"])
     print(f"        unique rows: {before.uniques} before, {after.uniques} after")
-    findings = attacked(out / "patients.csv")
+    findings = attack_file(out / "patients.csv")
     return table_chapter(table, schema, release, heading="Hospital visits, Mondrian", findings=findings)
 
 
@@ -91,7 +91,7 @@ def second_release(out: Path) -> Chapter:
         f"The table was published with {HALF} visits and again with all {table.rows}. Each release is safe alone; "
         f"together, careless ones expose people in {exposed} ways, those published by republish in {safe}."
     )
-    attacked_together[1] += [finding for number in (1, 2) for finding in attacked(out / f"series-{number}.csv")]
+    attacked_together[1] += [finding for number in (1, 2) for finding in attack_file(out / f"series-{number}.csv")]
     names = ("Published carelessly", "Published with republish")
     attacks = dict(zip(names, attacked_together, strict=True))
     cards = {f"series-{number}.csv": release.card for number, release in enumerate(releases, start=1)}
@@ -119,7 +119,7 @@ def centroids(out: Path) -> Chapter:
     release.save(out / "centroids.csv")
     losses = [f"{made.steward['information_loss']:.3f} %" for made in (start, release)]
     print(f"groups: information loss {losses[0]} by MDAV, {losses[1]} by search -> {out / 'centroids.csv'}")
-    findings = attacked(out / "centroids.csv")
+    findings = attack_file(out / "centroids.csv")
     return table_chapter(table, schema, release, heading="Hospital visits, microaggregation", findings=findings)
 
 
@@ -135,7 +135,7 @@ def query_door(out: Path) -> Chapter:
     findings = []
     for name, answer in zip(("over-65.csv", "ages.csv", "costs.csv"), answers, strict=True):
         answer.save(out / name)
-        findings += attacked(out / name)
+        findings += attack_file(out / name)
     left = session.ledger.left.epsilon
     low, high = answers[0].interval
     print(f"query:  {answers[0].value} visits of people over 65 (95 %: {low} to {high}); three answers, ε left {left}")
@@ -172,7 +172,7 @@ def local_door(out: Path) -> Chapter:
         estimate,
         heading="Diseases, reported by devices that trust nobody",
         truth=Counter(diseases),
-        findings=attacked(out / "diseases.csv"),
+        findings=attack_file(out / "diseases.csv"),
     )
 
 
@@ -189,7 +189,7 @@ def stream_door(out: Path) -> Chapter:
             released = msgspec.structs.replace(card.released, rows=rows.height, classes=rows["group"].n_unique())
             card = msgspec.structs.replace(card, released=released)
             sf.Release(sf.Table.from_frame(rows), card).save(out / "ages-stream.csv")
-            findings += attacked(out / "ages-stream.csv")
+            findings += attack_file(out / "ages-stream.csv")
         claimed = "" if proven else "differential privacy, ε = 1, by its paper; its card promises nothing"
         releases[name] = StreamRelease(values, card, findings, proven, claimed, rows["group"].to_numpy())
         alike = sf.evaluate.histogram_intersection(ages, values, bins=39)
