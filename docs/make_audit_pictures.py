@@ -11,7 +11,7 @@ import polars as pl
 import sfumato as sf
 from sfumato.random import SeededSource
 from sfumato.report.charts.audit import class_picture, ratio_picture
-from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, SOFT, drawn, standalone
+from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, SOFT, draw, standalone
 from sfumato.report.page.markup import Markup
 from sfumato.schema import Schema
 from sfumato.table.cells import read
@@ -60,7 +60,7 @@ def survivors(row: int, box: dict[str, str]) -> Markup:
         axes.set_ylabel("runs")
         axes.legend(frameon=False, labelcolor=SOFT, fontsize=9)
 
-    return drawn("survives", 210, f"Two histograms of {RUNS} answers, with the row and without, that lie alike.", paint)
+    return draw("survives", 210, f"Two histograms of {RUNS} answers, with the row and without, that lie alike.", paint)
 
 
 def pictures() -> dict[str, str]:

@@ -92,7 +92,7 @@ def take(report: Path, shot: Shot, target: Path) -> None:
         chromium(DARK if shot.dark else LIGHT, size, f"--screenshot={target}", shown.as_uri())
 
 
-def drawn(script: str) -> dict[str, str]:
+def pictures_of(script: str) -> dict[str, str]:
     """Return the pictures that a script beside this one draws without a browser, by file name."""
     spec = importlib.util.spec_from_file_location(script, FOLDER / f"{script}.py")
     if spec is None or spec.loader is None:
@@ -106,7 +106,7 @@ def drawn(script: str) -> dict[str, str]:
 def main() -> None:
     """Run the demo, take its report's pictures, and draw the others."""
     for script in ("make_architecture_picture", "make_audit_pictures"):
-        for name, text in drawn(script).items():
+        for name, text in pictures_of(script).items():
             (IMAGES / name).write_text(text, encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "out"

@@ -1,4 +1,4 @@
-"""The main job on the bundled sample: private releases from every door that exists, and a report to look at."""
+"""The main job on the bundled sample: private releases from every door, and a report to look at."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ TRIALS = 2000
 STREAMS = 300
 SECONDS = 2.0
 OPENING = (
-    "The visits of one hospital left by four doors, each release with a promise of its own, and every promise was "
-    "attacked before it left. Two careless tables, a published stream method and noise on k-anonymous classes were "
-    "made as well, attacked, and kept back: what they claim does not hold. A promise is about one release; a person "
-    "who is in several of them has lost what they lose together."
+    "The visits of one hospital are published by four doors. Each release has its own promise, and every promise was "
+    "attacked before publication. Two careless tables, a published stream method and noise on k-anonymous classes "
+    "were made and attacked as well; they are not published, because their claims do not hold. A promise is about one "
+    "release: if a person is in several releases, their privacy losses add up."
 )
 PUBLISHERS: dict[str, Callable[[sf.random.Source | None], sf.stream.Publisher]] = {
     "DOCA, as published": lambda rng: sf.stream.DOCA(sensitivity=78, delay=200, beta=20, epsilon=1.0, rng=rng),
@@ -49,8 +49,8 @@ CLAIMS = {
 DISEASES = ["asthma", "bronchitis", "cancer", "diabetes", "flu", "gastritis", "heart disease", "hypertension"]
 
 
-def attacked(file: Path) -> list[sf.audit.Finding]:
-    """Return what an attack finds that has nothing but a released file and its card."""
+def attack_file(file: Path) -> list[sf.audit.Finding]:
+    """Return what an attack finds from a released file and its card alone."""
     return sf.audit.release(file.with_name(f"{file.name}.card.json"), file, trials=TRIALS)
 
 
@@ -67,7 +67,7 @@ def table_door(out: Path) -> Chapter:
     before = sf.evaluate.check(table, schema.names(sf.Role.QUASI), ["disease"])
     after = sf.evaluate.check(release.table, schema.names(sf.Role.QUASI), ["disease"])
     print(f"        unique rows: {before.uniques} before, {after.uniques} after")
-    findings = attacked(out / "patients.csv")
+    findings = attack_file(out / "patients.csv")
     return table_chapter(table, schema, release, heading="Hospital visits, Mondrian", findings=findings)
 
 
@@ -89,9 +89,9 @@ def second_release(out: Path) -> Chapter:
     print(f"series: two careless releases expose people in {exposed} ways; two by BPG in {safe} -> {out}/series-*.csv")
     summary = (
         f"The table was published with {HALF} visits and again with all {table.rows}. Each release is safe alone; "
-        f"side by side, careless ones expose people in {exposed} ways, those published by republish in {safe}."
+        f"together, careless ones expose people in {exposed} ways, those published by republish in {safe}."
     )
-    attacked_together[1] += [finding for number in (1, 2) for finding in attacked(out / f"series-{number}.csv")]
+    attacked_together[1] += [finding for number in (1, 2) for finding in attack_file(out / f"series-{number}.csv")]
     names = ("Published carelessly", "Published with republish")
     attacks = dict(zip(names, attacked_together, strict=True))
     cards = {f"series-{number}.csv": release.card for number, release in enumerate(releases, start=1)}
@@ -106,12 +106,12 @@ def second_release(out: Path) -> Chapter:
             published=False,
         ),
     ]
-    raw = "The careless tables were made from the original rows, and what they expose is true of somebody."
+    raw = "The careless tables were made from the original rows, and what they reveal about somebody is true."
     return findings_chapter("The same table, published again", summary, attacks, cards=cards, raw=raw, gists=gists)
 
 
 def centroids(out: Path) -> Chapter:
-    """Publish the numbers of the sample by microaggregation of the lowest loss that two seconds give."""
+    """Publish the numbers of the sample by microaggregation, with two seconds of search for the lowest loss."""
     table = sf.read(FOLDER / "patients.csv")
     schema = sf.Schema.from_roles(quasi=["age", "cost"], sensitive=["disease"], other="drop")
     start = sf.MDAV().anonymize(table, schema, [sf.KAnonymity(5)])
@@ -119,7 +119,7 @@ def centroids(out: Path) -> Chapter:
     release.save(out / "centroids.csv")
     losses = [f"{made.steward['information_loss']:.3f} %" for made in (start, release)]
     print(f"groups: information loss {losses[0]} by MDAV, {losses[1]} by search -> {out / 'centroids.csv'}")
-    findings = attacked(out / "centroids.csv")
+    findings = attack_file(out / "centroids.csv")
     return table_chapter(table, schema, release, heading="Hospital visits, microaggregation", findings=findings)
 
 
@@ -135,7 +135,7 @@ def query_door(out: Path) -> Chapter:
     findings = []
     for name, answer in zip(("over-65.csv", "ages.csv", "costs.csv"), answers, strict=True):
         answer.save(out / name)
-        findings += attacked(out / name)
+        findings += attack_file(out / name)
     left = session.ledger.left.epsilon
     low, high = answers[0].interval
     print(f"query:  {answers[0].value} visits of people over 65 (95 %: {low} to {high}); three answers, ε left {left}")
@@ -157,7 +157,7 @@ def true_answers(answers: list[sf.Answer]) -> list[dict[str, list[float]]]:
 
 
 def local_door(out: Path) -> Chapter:
-    """Let every patient's own device report a disease that nobody may learn, and count the crowd."""
+    """Let every patient's own device report a disease that nobody may learn, and estimate the counts."""
     diseases = sf.read(FOLDER / "patients.csv").frame["disease"].to_list()
     protocol = sf.local.choose(domain=DISEASES, epsilon=2, users=len(diseases))
     reports = [protocol.perturb(protocol.encode(disease)) for disease in diseases]
@@ -172,7 +172,7 @@ def local_door(out: Path) -> Chapter:
         estimate,
         heading="Diseases, reported by devices that trust nobody",
         truth=Counter(diseases),
-        findings=attacked(out / "diseases.csv"),
+        findings=attack_file(out / "diseases.csv"),
     )
 
 
@@ -189,7 +189,7 @@ def stream_door(out: Path) -> Chapter:
             released = msgspec.structs.replace(card.released, rows=rows.height, classes=rows["group"].n_unique())
             card = msgspec.structs.replace(card, released=released)
             sf.Release(sf.Table.from_frame(rows), card).save(out / "ages-stream.csv")
-            findings += attacked(out / "ages-stream.csv")
+            findings += attack_file(out / "ages-stream.csv")
         claimed = "" if proven else "differential privacy, ε = 1, by its paper; its card promises nothing"
         releases[name] = StreamRelease(values, card, findings, proven, claimed, rows["group"].to_numpy())
         alike = sf.evaluate.histogram_intersection(ages, values, bins=39)
@@ -201,7 +201,7 @@ def stream_door(out: Path) -> Chapter:
 
 
 def published_rows(parts: Sequence[sf.stream.Published]) -> pl.DataFrame:
-    """Return the rows that left, with the group they left in, its size and their place."""
+    """Return the published rows with their group, its size and their place."""
     frames = [
         pl.DataFrame({"age": part.values, "group": part.group, "size": part.size, "seq": part.seq}) for part in parts
     ]
@@ -209,12 +209,12 @@ def published_rows(parts: Sequence[sf.stream.Published]) -> pl.DataFrame:
 
 
 def verdict(findings: Sequence[sf.audit.Finding]) -> str:
-    """Return whether any claim fell."""
+    """Return whether any claim was refuted."""
     return "refuted" if any(finding.refuted for finding in findings) else "not refuted"
 
 
 def auditor() -> Chapter:
-    """Attack a promise that is often made and does not hold, and one that does."""
+    """Attack a promise that is often made and false, and one that has a proof."""
     people = sf.Table.from_frame(sf.samples.census_10k(2000))
     schema = sf.Schema.from_roles(quasi=["age", "sex", "zip"], sensitive=["salary"])
     noisy_classes = sf.audit.composition(people, schema, [sf.KAnonymity(10)], epsilon=0.1, trials=100)

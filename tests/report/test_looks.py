@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from sfumato.release import Finding
-from sfumato.report.chapters.verdicts import badge, standing
+from sfumato.report.page.overview import badge, overall_verdict
 
 SHEET = files("sfumato.report.page").joinpath("style.css").read_text(encoding="utf-8")
 DECLARED = re.compile(r"(--[a-z-]+):\s*(#[0-9a-f]{6})")
@@ -111,7 +111,7 @@ def test_verdicts_differ_in_sign_words_and_frame() -> None:
 
 def test_one_fallen_claim_fells_the_release_and_untried_ones_do_not_count() -> None:
     untried = finding("NOT_REFUTED", **{"not audited": "no file"})
-    assert "✗ REFUTED" in standing([finding("NOT_REFUTED"), finding("REFUTED"), untried])
-    assert "1 of 2 claims attacked" in standing([finding("NOT_REFUTED"), finding("REFUTED"), untried])
-    assert "NOT ATTACKED" in standing([untried])
-    assert "NOT ATTACKED" in standing([])
+    assert "✗ REFUTED" in overall_verdict([finding("NOT_REFUTED"), finding("REFUTED"), untried])
+    assert "1 of 2 claims attacked" in overall_verdict([finding("NOT_REFUTED"), finding("REFUTED"), untried])
+    assert "NOT ATTACKED" in overall_verdict([untried])
+    assert "NOT ATTACKED" in overall_verdict([])

@@ -103,11 +103,11 @@ def test_the_opening_counts_what_left_apart_from_what_was_kept_back() -> None:
     page = collect("Doors", [chapter, Chapter("Other", element("p", "…"), [])], opening="Two doors.")
     tiles = dict(re.findall(r"<div><dt>([^<]*)</dt><dd>([^<]*)</dd></div>", page))
     assert tiles["Releases"] == "2"
-    assert tiles["Their claims refuted"] == "0 of 2"
-    assert tiles["Refuted of what was kept back"] == "2 of 3"
+    assert tiles["Claims refuted"] == "0 of 2"
+    assert tiles["Claims refuted, not published"] == "2 of 3"
     assert "Two doors." in page
     assert "Careless: difference 1; Safe: difference 0" in page
-    assert page.index("Left by the table door") < page.index("Kept back, for comparison")
+    assert page.index("Published by the table door") < page.index("Not published, for comparison")
 
 
 def test_findings_of_a_table_are_the_cards_unless_others_are_given() -> None:

@@ -15,8 +15,7 @@ import sfumato as sf
 from sfumato.errors import MissingExtraError
 from sfumato.evaluate.utility import Histogram
 from sfumato.random import SeededSource
-from sfumato.report import Chapter, Section, collect, table_chapter, table_report
-from sfumato.report.charts import charts
+from sfumato.report import Chapter, Section, charts, collect, table_chapter, table_report
 from sfumato.report.page.markup import element, plain
 from sfumato.report.page.words import count, percent
 
@@ -187,7 +186,7 @@ def test_risks_before_and_after(read: Reader, people: sf.Table, release: sf.Rele
     rows = [row[1:] for row in read.tables["Being found again"][1:]]
     assert rows == [worst, mean, worst, mean, [count(before.count(1)), count(after.count(1))]]
     classes = release.table.frame.group_by(QUASI).agg(pl.col("disease").unique_counts().max() / pl.len())
-    surest = read.tables["What a class gives away about disease"][1]
+    surest = read.tables["What a class reveals about disease"][1]
     assert surest[1:] == [percent(1.0), percent(float(classes["disease"].to_numpy().max()))]
 
 

@@ -134,7 +134,7 @@ def test_every_chapter_has_its_promise_its_findings_and_its_mark(page: str) -> N
 def test_the_opening_tells_of_every_door_and_nothing_that_left_was_refuted(page: str) -> None:
     opening = page[page.index('class="opening"') : page.index("<article>")]
     for door in ("table", "query", "local", "stream"):
-        assert f"Left by the {door} door" in opening
+        assert f"Published by the {door} door" in opening
     left = re.findall(r'<dl class="gist">(.*?)</dl>', opening)
     kept = re.findall(r'<dl class="gist kept">(.*?)</dl>', opening)
     assert len(left) == 6

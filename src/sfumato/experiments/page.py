@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sfumato.experiments.declared import ComparedNumber, Experiment, Rows
 from sfumato.experiments.figure import Figure
 from sfumato.experiments.interactive import drawing, script
-from sfumato.report.page.markup import Markup, element, joined
+from sfumato.report.page.markup import Markup, element, join
 
 HEADINGS = ("where", "what", "source", "ours, its way", "our best", "difference")
 STYLE = """
@@ -96,21 +96,21 @@ class Page:
                 0, element("p", f"Made up: {', '.join(self.stand_ins)}. Not the source's numbers.", class_="standin")
             )
         figures = [_figure(figure) for figure in self.figures]
-        head = joined([
+        head = join([
             Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
             element("title", self.title), element("style", Markup(STYLE)), element("script", Markup(script())),
         ])  # fmt: skip
         source = element("p", f"Source: {self.experiment.source}. Written by: {self.command}", class_="soft")
         body = [element("h1", self.title), source, *about, element("h2", "Side by side"), self._table(), *figures]
-        page = joined([element("head", head), element("body", joined(body))])
+        page = join([element("head", head), element("body", join(body))])
         return f"<!doctype html>\n{element('html', page, lang='en')}\n"
 
     def _table(self) -> Markup:
-        heads = element("tr", joined(element("th", name) for name in HEADINGS))
+        heads = element("tr", join(element("th", name) for name in HEADINGS))
         rows = [
-            element("tr", joined(element("td", _inline(cell)) for cell in _cells(entry))) for entry in self.comparisons
+            element("tr", join(element("td", _inline(cell)) for cell in _cells(entry))) for entry in self.comparisons
         ]
-        return element("table", joined([heads, *rows]))
+        return element("table", join([heads, *rows]))
 
 
 def _figure(figure: Figure) -> Markup:
@@ -158,9 +158,9 @@ def _block(text: str) -> Markup:
     if not text.startswith("|"):
         return element("p", _inline(text))
     head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
-    heads = element("tr", joined(element("th", _inline(cell)) for cell in head))
-    rows = [element("tr", joined(element("td", _inline(cell)) for cell in cells)) for cells in lines]
-    return element("table", joined([heads, *rows]))
+    heads = element("tr", join(element("th", _inline(cell)) for cell in head))
+    rows = [element("tr", join(element("td", _inline(cell)) for cell in cells)) for cells in lines]
+    return element("table", join([heads, *rows]))
 
 
 def _inline(text: str) -> Markup:
@@ -171,7 +171,7 @@ def _inline(text: str) -> Markup:
     """
     worded = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
     pieces = re.split(r"(\*\*[^*]+\*\*|\*[^*\s][^*]*\*|`[^`]+`)", worded)
-    return joined(_emphasise(piece) for piece in pieces)
+    return join(_emphasise(piece) for piece in pieces)
 
 
 def _emphasise(piece: str) -> str:

@@ -1,9 +1,8 @@
 """Pages for the data steward, never for the public: what a release promises, costs and risks."""
 
 from sfumato.report.chapters.answers import answers_chapter
-from sfumato.report.chapters.audit import audit_chapter, audit_report
+from sfumato.report.chapters.audit import audit_chapter, audit_report, findings_chapter
 from sfumato.report.chapters.cluster import cluster_report
-from sfumato.report.chapters.findings import findings_chapter
 from sfumato.report.chapters.local import local_chapter, local_report
 from sfumato.report.chapters.stream import StreamRelease, stream_chapter
 from sfumato.report.chapters.table import table_chapter, table_report

@@ -12,10 +12,9 @@ from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
 from sfumato.release import Finding
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
-from sfumato.report.chapters.verdicts import found
 from sfumato.report.charts.answers import MOST_DOTS, answer_picture, budget_picture, dots
-from sfumato.report.page.markup import Markup, element, figure, grid, joined, tiles
-from sfumato.report.page.overview import Gist
+from sfumato.report.page.markup import Markup, element, figure, grid, join, tiles
+from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section
 from sfumato.report.page.words import count
 
@@ -47,11 +46,11 @@ def answers_chapter(
     sections = [
         *(_answer_section(answer, truth) for answer, truth in zip(answers, known, strict=True)),
         Section("The budget", _budget(ledger)),
-        Section("What is promised", joined(promised)),
-        Section("What attacks found", found(findings)),
-        Section("The public cards", joined(folds)),
+        Section("What is promised", join(promised)),
+        Section("What attacks found", claims_table(findings)),
+        Section("The public cards", join(folds)),
     ]
-    summary = joined([element("p", lead, class_="lead"), _tiles(answers, ledger), _key() if truths else Markup()])
+    summary = join([element("p", lead, class_="lead"), _tiles(answers, ledger), _key() if truths else Markup()])
     gist = Gist("query", f"{count(len(answers))} answers", _pledge(answers, ledger), findings, releases=len(answers))
     return Chapter(heading, summary, sections, RAW if truths else "", [gist])
 
@@ -80,7 +79,7 @@ def _answer_section(answer: Answer, truth: Truth) -> Section:
     stored = answer.stored
     price = f"Price: {answer.spent}. Protects one {stored.unit}, neighbours by {stored.neighbours}."
     if len(stored.cells) == 1:
-        return Section(stored.question, joined([element("p", price), _single(answer, truth)]))
+        return Section(stored.question, join([element("p", price), _single(answer, truth)]))
     shown = [
         element(
             "div",
@@ -90,7 +89,7 @@ def _answer_section(answer: Answer, truth: Truth) -> Section:
         )
         for column in stored.columns
     ]
-    return Section(stored.question, joined([element("p", price), *shown]))
+    return Section(stored.question, join([element("p", price), *shown]))
 
 
 def _single(answer: Answer, truth: Truth) -> Markup:
@@ -129,7 +128,7 @@ def _budget(ledger: Ledger) -> Markup:
     words = f"Budget {ledger.budget.total}; spent {ledger.spent}; left {ledger.left}."
     table = grid("Ledger", ["Question", "Entry", "Analyst", "Price"], rows)
     picture = figure("Question by question", budget_picture(ledger))
-    return joined([element("p", words), element("div", picture, table, class_="pictured")])
+    return join([element("p", words), element("div", picture, table, class_="pictured")])
 
 
 def _number(value: object) -> str:

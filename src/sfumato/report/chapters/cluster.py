@@ -1,7 +1,7 @@
-"""The steward's report on a table released on a cluster: its promise, the way it took and what that cost, its risks.
+"""The steward's report on a table released on a cluster: its promise, how its classes were found, its risks.
 
 The parts are those of the report on one machine (Hundepool et al. 2012, chapter 3) that need no row: class sizes and
-what the release itself told.
+what the steward was told.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ from dataclasses import dataclass
 
 from sfumato.evaluate.check import Risk
 from sfumato.release import Card
-from sfumato.report.chapters.promise import limits, promised, public_card
-from sfumato.report.chapters.risk import LEAD, PERSONS, attackers
-from sfumato.report.chapters.sizes import Sizes, sizes_shown
-from sfumato.report.chapters.verdicts import found
-from sfumato.report.page.markup import Markup, element, grid, joined, tiles
-from sfumato.report.page.overview import Gist
+from sfumato.report.chapters.promise import limits, promises_table, public_card
+from sfumato.report.chapters.risk import ATTACKED, PERSONS, ClassSizes, attackers, sizes_and_chart
+from sfumato.report.page.markup import Markup, element, grid, join, tiles
+from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
 from sfumato.report.page.words import count, percent, pledge, promise, units
 
 TITLE = "Release of a table on a cluster"
 RAW = "Counts, losses and risks are measured against the original rows."
 EXACT = (
-    "The exact way: {distinct_rows} distinct rows were counted on the cluster, and the classes found among them by the "
-    "code of the single machine. They are the classes that one machine would have found."
+    "Exactly: {distinct_rows} distinct rows were counted on the cluster, and the code of the single machine found the "
+    "classes. One machine would have found the same classes."
 )
 PARTS = (
-    "By parts: {distinct_rows} distinct rows were more than the driver takes, so a sample said where to cut the table "
-    "into {parts} parts, Mondrian was exact in each, and one check covered all released rows. Cuts by a sample may be "
-    "worse than exact ones; more memory for the driver and a higher bound on distinct rows avoid them."
+    "By parts: the driver does not take {distinct_rows} distinct rows, so a sample decided where to cut the table into "
+    "{parts} parts. Mondrian was exact in each part, and one check covered all released rows. Cuts by a sample may be "
+    "worse than exact ones. To avoid them, give the driver more memory and raise the limit on distinct rows."
 )
 BLOCKS = (
-    "By blocks: groups were found in {blocks} blocks of near rows and polished there, then again in blocks cut askew; "
-    "one check covered all released rows. Groups at the border of a block may be worse than those of one machine."
+    "By blocks: groups were found in {blocks} blocks of near rows and polished there, then again in blocks with other "
+    "borders; one check covered all released rows. Groups at the border of a block may be worse than "
+    "those of one machine."
 )
-TOGETHER = "All rows fitted in one block: groups were found and polished together, with nothing lost to a split."
+TOGETHER = "All rows fitted in one block, so groups were found and polished together, and no split added loss."
 COSTS = {
     "certainty_lost": "Detail lost on average (0% shows every value, 100% none)",
     "information_loss": "Variance lost",
@@ -44,16 +43,16 @@ COSTS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What is known of a release on a cluster: its card, what the steward was told, and class sizes before and after.
+class ClusterEvidence:
+    """What is known of a release on a cluster: its card, the steward's numbers, and class sizes before and after.
 
     Sizes `before` count persons where the promise does; sizes `after` count rows.
     """
 
     card: Card
     steward: Mapping[str, float]
-    before: Sizes
-    after: Sizes
+    before: ClassSizes
+    after: ClassSizes
 
     @property
     def quasi(self) -> Sequence[str]:
@@ -62,12 +61,12 @@ class Told:
 
     @property
     def persons(self) -> bool:
-        """Whether the promise counts persons, of whom the released rows no longer tell."""
+        """Whether the promise counts persons, which the released rows no longer show."""
         return units(self.card) == "persons"
 
     @property
     def risk(self) -> Risk:
-        """The chances after; for persons the most that the card's smallest class allows."""
+        """The risks of the release; for persons, upper bounds from the card's smallest class."""
         if not self.persons:
             return self.after.risk
         most = 1 / self.card.released.measures["smallest_class"]
@@ -75,35 +74,37 @@ class Told:
 
 
 def cluster_report(
-    card: Card, steward: Mapping[str, float], before: Sizes, after: Sizes, *, title: str | None = None
+    card: Card, steward: Mapping[str, float], before: ClassSizes, after: ClassSizes, *, title: str | None = None
 ) -> str:
-    """Return the report on a release that lies on a cluster, as one self-contained HTML text.
+    """Return the report on a release on a cluster, as one self-contained HTML text.
 
     >>> import numpy as np, polars as pl, sfumato as sf
     >>> people = sf.Table(pl.DataFrame({"age": [30, 31, 60, 61]}))
     >>> release = sf.Mondrian().anonymize(people, sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(2)])
-    >>> sizes = Sizes.of(np.array([1, 1, 1, 1])), Sizes.of(np.array([2, 2]))
+    >>> sizes = ClassSizes.of(np.array([1, 1, 1, 1])), ClassSizes.of(np.array([2, 2]))
     >>> page = cluster_report(release.card, {"distinct_rows": 4, "certainty_lost": 0.03}, *sizes)
-    >>> "The exact way: 4 distinct rows" in page
+    >>> "Exactly: 4 distinct rows" in page
     True
     """
-    told = Told(card, steward, before, after)
+    evidence = ClusterEvidence(card, steward, before, after)
     sections = [
-        Section("What is promised", promised(card, told.quasi)),
-        Section("The way that was taken, and what it cost", way_taken(steward)),
-        Section("What attacks found", found(card.audits)),
+        Section("What is promised", promises_table(card, evidence.quasi)),
+        Section("How classes were found, and what it cost", way_taken(steward)),
+        Section("What attacks found", claims_table(card.audits)),
         Section("What is not promised", limits([card])),
-        Section("Class sizes", _sizes(told)),
-        Section("Risks", _risks(told)),
+        Section("Class sizes", _sizes(evidence)),
+        Section("Risks", _risks(evidence)),
         Section("The public card", public_card(card)),
     ]
     left = f"{count(card.released.rows)} rows in {count(after.classes)} classes"
-    chapter = Chapter(title or TITLE, _summary(told), sections, RAW, [Gist(card.door, left, pledge(card), card.audits)])
+    chapter = Chapter(
+        title or TITLE, _summary(evidence), sections, RAW, [Gist(card.door, left, pledge(card), card.audits)]
+    )
     return collect(title or TITLE, [chapter])
 
 
 def way_taken(steward: Mapping[str, float]) -> Markup:
-    """Return which way a release took on the cluster, and its cost in loss, from what the steward was told.
+    """Return how the classes were found on the cluster, and at which loss, from what the steward was told.
 
     >>> "By parts" in way_taken({"distinct_rows": 9e6, "parts": 4, "certainty_lost": 0.1})
     True
@@ -111,51 +112,57 @@ def way_taken(steward: Mapping[str, float]) -> Markup:
     split = BLOCKS if steward.get("blocks", 0) > 1 else TOGETHER
     way = split if "blocks" in steward else PARTS if "parts" in steward else EXACT
     words = way.format(**{name: count(value) for name, value in steward.items()})
-    costs = [[words, _cost(name, steward[name])] for name, words in COSTS.items() if name in steward]
-    return joined([element("p", words), grid("What was lost", [], costs) if costs else Markup()])
+    costs = [[words, _loss_text(name, steward[name])] for name, words in COSTS.items() if name in steward]
+    return join([element("p", words), grid("What was lost", [], costs) if costs else Markup()])
 
 
-def _cost(name: str, value: float) -> str:
+def _loss_text(name: str, value: float) -> str:
     if name == "rows_suppressed":
         return count(value)
     return percent(value / 100 if name == "information_loss" else value)
 
 
-def _summary(told: Told) -> Markup:
-    card = told.card
-    promises = " ".join(promise(entry, card, told.quasi) for entry in card.released.models)
-    rows, withheld = card.released.rows, int(told.steward.get("rows_suppressed", 0))
+def _summary(evidence: ClusterEvidence) -> Markup:
+    card = evidence.card
+    promises = " ".join(promise(entry, card, evidence.quasi) for entry in card.released.models)
+    rows, withheld = card.released.rows, int(evidence.steward.get("rows_suppressed", 0))
     released = f"{count(rows)} of {count(rows + withheld)}" if withheld else f"All {count(rows)}"
-    alone = "Persons" if told.persons else "Rows"
+    unique = "Unique persons" if evidence.persons else "Unique rows"
     fate = (
-        f"{released} rows were released. {alone} that were alone with their combination: "
-        f"{count(told.before.unique)} in the original, {count(told.after.unique)} in the release."
+        f"{released} rows were released. {unique}: {count(evidence.before.unique)} in the original, "
+        f"{count(evidence.after.unique)} in the release."
     )
-    return joined([element("p", promises, class_="lead"), element("p", fate), _tiles(told)])
+    return join([element("p", promises, class_="lead"), element("p", fate), _tiles(evidence)])
 
 
-def _tiles(told: Told) -> Markup:
-    released = told.card.released
-    risks = [percent(risk.prosecutor_max) for risk in (told.before.risk, told.risk)]
+def _tiles(evidence: ClusterEvidence) -> Markup:
+    released = evidence.card.released
+    risks = [percent(risk.prosecutor_max) for risk in (evidence.before.risk, evidence.risk)]
     figures = {
         "Rows released": count(released.rows),
-        f"Smallest class, in {units(told.card)}": count(released.measures.get("smallest_class", told.after.smallest)),
+        f"Smallest class, in {units(evidence.card)}": count(
+            released.measures.get("smallest_class", evidence.after.smallest)
+        ),
         "Highest risk of being found": " → ".join(risks),
     }
     names = {"certainty_lost": "Detail lost on average", "information_loss": "Information loss"}
-    lost = {words: _cost(name, told.steward[name]) for name, words in names.items() if name in told.steward}
+    lost = {
+        words: _loss_text(name, evidence.steward[name]) for name, words in names.items() if name in evidence.steward
+    }
     return tiles(figures | lost)
 
 
-def _sizes(told: Told) -> Markup:
-    asked = told.card.guarantee.parameters.get("k")
-    least = asked if isinstance(asked, int) and not told.persons else None
-    withheld = int(told.steward.get("rows_suppressed", 0))
-    whole = told.card.released.rows + withheld
-    return sizes_shown(told.after, least, told.after.squares + withheld * whole)
+def _sizes(evidence: ClusterEvidence) -> Markup:
+    asked = evidence.card.guarantee.parameters.get("k")
+    least = asked if isinstance(asked, int) and not evidence.persons else None
+    withheld = int(evidence.steward.get("rows_suppressed", 0))
+    whole = evidence.card.released.rows + withheld
+    return sizes_and_chart(evidence.after, least, evidence.after.squares + withheld * whole)
 
 
-def _risks(told: Told) -> Markup:
-    lines = attackers(told.before.risk, told.risk, (told.before.unique, told.after.unique), persons=told.persons)
-    note = element("p", PERSONS, class_="note") if told.persons else Markup()
-    return joined([element("p", LEAD), note, grid("Being found again", ["Risk", "Before", "After"], lines)])
+def _risks(evidence: ClusterEvidence) -> Markup:
+    lines = attackers(
+        evidence.before.risk, evidence.risk, (evidence.before.unique, evidence.after.unique), persons=evidence.persons
+    )
+    note = element("p", PERSONS, class_="note") if evidence.persons else Markup()
+    return join([element("p", ATTACKED), note, grid("Being found again", ["Risk", "Before", "After"], lines)])

@@ -1,7 +1,7 @@
 """Everything the steward's report needs to know about one table and its release, measured once.
 
 Risks are measured on the original and on the released rows alike (El Emam 2013), loss against the
-original (Xu et al. 2006); nothing of it may leave with the release.
+original (Xu et al. 2006). None of it may be published.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Evidence:
         """Return the evidence, measured."""
         settled = schema.settled(table)
         quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
-        released = _joined(release)
+        released = _rows_with_values(release)
         shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
         classes = [GROUP] if release.companions else shown
         return cls(
@@ -60,7 +60,7 @@ class Evidence:
             release,
             released,
             before=check(table, quasi, sensitive, schema=settled),
-            after=_after(released, shown, classes, sensitive, settled),
+            after=_measures_after(released, shown, classes, sensitive, settled),
             utility=utility(table, settled, released),
             sizes=released.frame.group_by(classes).len()["len"].to_numpy().astype(np.int64),
         )
@@ -88,12 +88,12 @@ class Evidence:
 
     @property
     def withheld(self) -> int:
-        """The rows that came in and did not go out."""
+        """The number of rows that were not released."""
         return self.table.rows - self.release.table.rows
 
     @property
     def counts_persons(self) -> bool:
-        """Whether the promise counts persons, of whom the released rows no longer tell."""
+        """Whether the promise counts persons, which the released rows no longer show."""
         return self.schema.person is not None
 
     @property
@@ -106,7 +106,7 @@ class Evidence:
 
     @property
     def risk_after(self) -> Risk:
-        """The risks of the released values; for persons the most that the card's smallest class allows."""
+        """The risks of the released values; for persons, upper bounds from the card's smallest class."""
         if not self.counts_persons:
             return self.after.risk
         most = 1 / self.card.released.measures["smallest_class"]
@@ -114,22 +114,22 @@ class Evidence:
 
     @property
     def suppressed_cells(self) -> int:
-        """The released quasi-identifying cells that tell nothing."""
+        """The number of suppressed cells of released quasi-identifiers."""
         frame = self.release.table.frame
         texts = [frame[name].cast(pl.String) for name in self.quasi if name in frame.columns]
         return sum(int((series == SUPPRESSED).sum()) for series in texts)
 
 
-def _after(
+def _measures_after(
     released: Table, shown: Sequence[str], classes: Sequence[str], sensitive: Sequence[str], schema: Schema
 ) -> Measures:
-    """Return the measures of the release: people are found by what is shown, values are hidden among classes."""
+    """Return the measures of the release: risks by the released columns, sensitive values by the classes."""
     found = check(released, shown, sensitive, schema=schema)
     return replace(found, sensitive=check(released, classes, sensitive, schema=schema).sensitive)
 
 
-def _joined(release: Release) -> Table:
-    """Return the released rows; where sensitive values lie in a second table, each group's are dealt to its rows."""
+def _rows_with_values(release: Release) -> Table:
+    """Return the released rows; where sensitive values are in a second table, each group's go to its rows in turn."""
     if SENSITIVE not in release.companions:
         return release.table
     values = release.companions[SENSITIVE].frame

@@ -13,11 +13,10 @@ import numpy as np
 from sfumato.local.collector.estimate import Estimate
 from sfumato.release import Finding
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
-from sfumato.report.chapters.verdicts import found
-from sfumato.report.charts.charts import BAR_HEIGHT, short_label
-from sfumato.report.charts.svg import AFTER, BAR, BEFORE, INK, drawn
-from sfumato.report.page.markup import Markup, element, figure, grid, joined, tiles
-from sfumato.report.page.overview import Gist
+from sfumato.report.charts import BAR_HEIGHT, short_label
+from sfumato.report.charts.svg import AFTER, BAR, BEFORE, INK, draw
+from sfumato.report.page.markup import Markup, element, figure, grid, join, tiles
+from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
 from sfumato.report.page.words import brief, count, pledge
 
@@ -62,9 +61,9 @@ def local_chapter(
     card = estimate.card
     sections = [
         Section("Estimated counts", _counts(estimate, truth)),
-        Section("What is promised", joined([guarantee(card), limits([card])])),
-        Section("What attacks found", found(findings)),
-        Section("The public card", joined([element("p", "This part travels with the counts."), shown_card(card)])),
+        Section("What is promised", join([guarantee(card), limits([card])])),
+        Section("What attacks found", claims_table(findings)),
+        Section("The public card", join([element("p", "This part travels with the counts."), shown_card(card)])),
     ]
     left = f"{count(len(estimate.values))} counts from {count(estimate.users)} reports"
     gist = Gist("local", left, pledge(card), findings)
@@ -86,7 +85,7 @@ def _summary(estimate: Estimate, truth: Truth | None) -> Markup:
         "Standard deviation of a count": count(float(np.sqrt(np.median(estimate.variance)))),
         "Values clearly there": count(int((estimate.low > 0).sum())),
     }
-    return joined([element("p", lead, class_="lead"), tiles(figures)])
+    return join([element("p", lead, class_="lead"), tiles(figures)])
 
 
 def _counts(estimate: Estimate, truth: Truth | None) -> Markup:
@@ -98,7 +97,7 @@ def _counts(estimate: Estimate, truth: Truth | None) -> Markup:
     more = f" The {MOST} largest of {count(len(order))} are shown." if rest else ""
     picture = figure("Counts and intervals", _picture(estimate, shown, truth))
     beside = element("div", picture, _numbers(estimate, shown, truth), class_="pictured")
-    return joined([element("p", lead + rings + more), beside])
+    return join([element("p", lead + rings + more), beside])
 
 
 def _numbers(estimate: Estimate, shown: Places, truth: Truth | None) -> Markup:
@@ -138,4 +137,4 @@ def _picture(estimate: Estimate, shown: Places, truth: Truth | None) -> Markup:
     )
     rings = "; rings: the truth" * (truth is not None)
     label = f"Diamonds with intervals of the estimated counts{rings}; the largest are {first}."
-    return drawn("local counts", 52 + BAR_HEIGHT * len(names), label, paint)
+    return draw("local counts", 52 + BAR_HEIGHT * len(names), label, paint)

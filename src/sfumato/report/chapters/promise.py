@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.release.card import Card, MeasuredModel
-from sfumato.report.page.markup import Markup, bullets, element, folded, grid, joined
+from sfumato.report.page.markup import Markup, bullets, element, fold, grid, join
 from sfumato.report.page.words import promise, sentence
 
 
-def promised(card: Card, quasi: Sequence[str]) -> Markup:
+def promises_table(card: Card, quasi: Sequence[str]) -> Markup:
     """Return the promises of a table with the values asked for and found."""
     promises = [
         [
-            joined([promise(entry, card, quasi), element("small", _name(entry))]),
+            join([promise(entry, card, quasi), element("small", _name(entry))]),
             f"{entry.asked:g}",
             f"{entry.measured:.4g}",
         ]
         for entry in card.released.models
     ]
     table = grid("Promises, and what the released table has", ["Promise", "Asked", "Has"], promises)
-    return joined([element("p", f"Protected unit: {card.guarantee.unit}. Algorithm: {_maker(card)}."), table])
+    return join([element("p", f"Protected unit: {card.guarantee.unit}. Algorithm: {_maker(card)}."), table])
 
 
 def guarantee(card: Card) -> Markup:
@@ -53,19 +53,19 @@ def limits(cards: Sequence[Card]) -> Markup:
     """
     assumptions = dict.fromkeys(sentence(words) for card in cards for words in card.assumptions)
     warnings = dict.fromkeys(sentence(words) for card in cards for words in card.warnings)
-    lead = "The promise holds only while each of these is true. Check them before the release leaves the house."
+    lead = "The promise holds only while each of these is true. Check them before you publish the release."
     parts = [bullets(assumptions, class_="assumptions")] if assumptions else []
     if warnings:
         title = element("p", element("strong", "Warnings on the card"))
         parts.append(element("div", title, bullets(warnings, class_="plain"), class_="warnings"))
     opening = element("p", lead) if assumptions else Markup()
-    return joined([opening, element("div", *parts, class_="beside")]) if parts else Markup()
+    return join([opening, element("div", *parts, class_="beside")]) if parts else Markup()
 
 
 def public_card(card: Card) -> Markup:
     """Return the card of a table; it is the one part of its chapter that may be published."""
-    lead = "This part alone travels with the release; nothing on it was computed from rows that are not released."
-    return joined([element("p", lead), shown_card(card)])
+    lead = "Publish only this part with the release. Nothing on it was computed from rows that are not released."
+    return join([element("p", lead), shown_card(card)])
 
 
 def shown_card(card: Card, name: str = "") -> Markup:
@@ -76,7 +76,7 @@ def shown_card(card: Card, name: str = "") -> Markup:
     True
     """
     text = element("pre", element("code", card.to_json()), tabindex="0")
-    return folded(f"Show the card{f' of {name}' * bool(name)} (JSON)", text, class_="card")
+    return fold(f"Show the card{f' of {name}' * bool(name)} (JSON)", text, class_="card")
 
 
 def _name(entry: MeasuredModel) -> str:

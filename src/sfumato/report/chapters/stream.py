@@ -17,11 +17,10 @@ from sfumato.errors import InputError
 from sfumato.evaluate.stream import histogram_intersection
 from sfumato.evaluate.utility import Histogram
 from sfumato.release import Card, Finding
+from sfumato.report import charts
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
-from sfumato.report.chapters.verdicts import found
-from sfumato.report.charts import charts
-from sfumato.report.page.markup import Markup, element, figure, folded, grid, joined
-from sfumato.report.page.overview import Gist
+from sfumato.report.page.markup import Markup, element, figure, fold, grid, join
+from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section
 from sfumato.report.page.words import count, percent, pledge
 
@@ -71,7 +70,7 @@ def stream_chapter(
     sections = [Section(name, _release(column, truth, release)) for name, release in releases.items()]
     lead = f"{count(len(truth))} records of {column} were published as a stream in {len(releases)} ways."
     alike = "The histogram of each release is shown over that of the records; nearer is better."
-    summary = joined([element("p", lead, class_="lead"), element("p", alike)])
+    summary = join([element("p", lead, class_="lead"), element("p", alike)])
     gists = [_gist(name, release) for name, release in releases.items()]
     sections += [Section("Side by side", _compared(truth, releases)), *_stated(releases)]
     return Chapter(heading, summary, sections, RAW, gists)
@@ -89,10 +88,10 @@ def _stated(releases: Mapping[str, StreamRelease]) -> list[Section]:
     for name, release in releases.items():
         title = element("h4", name)
         promised += [title, guarantee(release.card), limits([release.card])]
-        findings += [title, found(release.findings, f"Claims of {name} that were attacked")]
+        findings += [title, claims_table(release.findings, f"Claims of {name} that were attacked")]
         cards.append(shown_card(release.card, name))
     sections = {"What is promised": promised, "What attacks found": findings, "The public cards": cards}
-    return [Section(heading, joined(parts)) for heading, parts in sections.items()]
+    return [Section(heading, join(parts)) for heading, parts in sections.items()]
 
 
 def _histogram(name: str, truth: Numbers, released: Numbers, bins: int) -> Histogram:
@@ -109,13 +108,13 @@ def _release(column: str, truth: Numbers, release: StreamRelease) -> Markup:
         [label, count(before), count(after)]
         for label, before, after in zip(shape.labels, shape.before, shape.after, strict=True)
     ]
-    numbers = folded("Numbers", grid(f"Rows by {column}", ["", "Truth", "Released"], rows), class_="numbers")
+    numbers = fold("Numbers", grid(f"Rows by {column}", ["", "Truth", "Released"], rows), class_="numbers")
     pictures = [figure(f"{column}, all of it", charts.spans(shape, dates=False), numbers)]
     if release.group is not None and len(release.group) == len(truth):  # else rows are not the records of one time
         means = _means(truth, release.values, release.group)
         pictures.append(figure(f"{column}, part by part", charts.parts(column, *means)))
     keys = (element("span", word, class_=f"key {kind}") for word, kind in zip(KEY, ("before", "after"), strict=True))
-    return joined(
+    return join(
         [
             element("p", _promise(release.card)),
             element("p", *keys, class_="keys"),
@@ -169,4 +168,4 @@ def _compared(truth: Numbers, releases: Mapping[str, StreamRelease]) -> Markup:
         for name, release in releases.items()
     ]
     lead = "What the two histograms have in common, over 100 bins, and the privacy loss that is proven."
-    return joined([element("p", lead), grid("Releases", ["", "In common", "ε"], rows)])
+    return join([element("p", lead), grid("Releases", ["", "In common", "ε"], rows)])

@@ -12,8 +12,8 @@ from sfumato.dp.answer import Answer, AnswerColumn
 from sfumato.dp.ledger.amount import Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
-from sfumato.report.charts.charts import BAR_HEIGHT, short_label
-from sfumato.report.charts.svg import AFTER, BAR, BEFORE, BEFORE_FILL, INK, drawn, standalone
+from sfumato.report.charts import BAR_HEIGHT, short_label
+from sfumato.report.charts.svg import AFTER, BAR, BEFORE, BEFORE_FILL, INK, draw, standalone
 from sfumato.report.page.markup import Markup
 from sfumato.report.page.words import count
 
@@ -68,7 +68,7 @@ def dots(answer: Answer, column: AnswerColumn, truth: Sequence[float] | None = N
 
     beside = "" if truth is None else "; rings: the truth"
     label = f"Diamonds with 95 % intervals{beside}: {column.name} in {count(len(shown))} groups."
-    return drawn(f"answer {answer.stored.question} {column.name}", 230, label, paint)
+    return draw(f"answer {answer.stored.question} {column.name}", 230, label, paint)
 
 
 def _name_groups(axes: Axes, names: Sequence[str]) -> None:
@@ -110,7 +110,7 @@ def budget_picture(ledger: Ledger) -> Markup:
         axes.spines["left"].set_visible(True)
 
     label = f"Budget: spent {spent:.4g}, left {max(0.0, total - spent):.4g} of {total:.4g}, question by question."
-    return drawn("budget", 60 + BAR_HEIGHT * (len(steps) + 1), label, paint)
+    return draw("budget", 60 + BAR_HEIGHT * (len(steps) + 1), label, paint)
 
 
 def _write_amount(axes: Axes, cost: float, end: float, place: int) -> None:

@@ -1,10 +1,11 @@
-"""Pictures of an attack: the classes that one row touches, the two densities it tells apart, how often rows matter.
+"""Pictures of attacks: classes that one row changes, two densities, rows by effect, ways to expose somebody.
 
 After the figures of Pereira 2014, chapter 3; drawn from the evidence of a finding alone.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.report.charts.charts import short_label
-from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, INK, SOFT, drawn
+from sfumato.release import Finding
+from sfumato.report.charts import short_label
+from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, INK, SOFT, draw
 from sfumato.report.page.markup import Markup
 from sfumato.table.cells import read
 
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
 
 PAD = 0.4  # of the smallest step, so that a single value has a width
 Box = Mapping[str, str]
+BARS = ((BEFORE_FILL, BEFORE, ""), ("none", AFTER, "////"))
 
 
 def class_picture(shown: Mapping[str, Any], *, after: bool) -> Markup:
-    """Return the classes that one row touches, before or after it is gone, with the query's box darker.
+    """Return the classes that one row changes, with or without it, and the query's box marked.
 
     >>> shown = {"box": {"age": "[20-29]"}, "classes gone": [{"age": "[20-29]"}], "classes new": [{"age": "[20-39]"}]}
     >>> "Boxes of 1 class" in class_picture(shown, after=True)
@@ -55,7 +58,7 @@ def class_picture(shown: Mapping[str, Any], *, after: bool) -> Markup:
     time = "without" if after else "with"
     classes = f"{len(boxes)} class{'es' * (len(boxes) != 1)}"
     label = f"Boxes of {classes} {time} the row, over {across}{f' and {up}' * bool(up)}."
-    return drawn(f"classes {time}", 220, label, paint)
+    return draw(f"classes {time}", 220, label, paint)
 
 
 def _paint_box(axes: Axes, box: Box, names: tuple[str, str], steps: Mapping[str, float], fill: str, edge: str) -> None:
@@ -93,7 +96,7 @@ def _axes(boxes: Sequence[Box]) -> tuple[str, str]:
     """Return the two columns of numbers on which the boxes differ most; the second may be missing."""
     numeric = [name for name in boxes[0] if all(read(box[name]).limits is not None for box in boxes)]
     if not numeric:
-        raise InputError("the boxes have no column of numbers; there is nothing to draw them on")
+        raise InputError("the boxes have no column of numbers, so they cannot be drawn")
     ranked = sorted(numeric, key=lambda name: -len({box[name] for box in boxes}))
     return ranked[0], ranked[1] if len(ranked) > 1 else ""
 
@@ -123,7 +126,7 @@ def ratio_picture(shown: Mapping[str, Any], epsilon: float) -> Markup:
 
     centres = f"around {before:g} and around {after:g}"
     label = f"Two densities of the noisy answer, {centres}: one is up to {ratio:.4g} times the other."
-    return drawn("ratio", 210, label, paint)
+    return draw("ratio", 210, label, paint)
 
 
 def _density(places: Any, centre: float, epsilon: float) -> Any:
@@ -147,4 +150,41 @@ def changes_picture(removals: Mapping[str, Any]) -> Markup:
         axes.set_ylabel("rows")
 
     words = ", ".join(f"{classes} classes {'once' if n == 1 else f'{n} times'}" for classes, n in changed.items())
-    return drawn("changes", 200, f"Bars of rows by the classes they change: {words}.", paint)
+    return draw("changes", 200, f"Bars of rows by the classes they change: {words}.", paint)
+
+
+def exposures_picture(attacks: Mapping[str, Sequence[Finding]]) -> Markup:
+    """Return how many ways to expose somebody each attack found, kind by kind: filled before, hatched after.
+
+    >>> found = [Finding(claim="c", verdict="REFUTED", evidence={"attack": "difference"})]
+    >>> "careless: difference 1; safe: difference 0" in exposures_picture({"careless": found, "safe": []})
+    True
+    """
+    counted = {name: Counter(map(_kind, filter(_is_refuted, findings))) for name, findings in attacks.items()}
+    kinds = sorted({kind for counts in counted.values() for kind in counts}) or ["any attack"]
+
+    def paint(axes: Axes) -> None:
+        for number, (name, (fill, edge, hatch)) in enumerate(zip(counted, BARS, strict=True)):
+            places = [place + 0.4 * number for place in range(len(kinds))]
+            values = [counted[name][kind] for kind in kinds]
+            bars = axes.barh(places, values, 0.34, facecolor=fill, edgecolor=edge, hatch=hatch, label=name)
+            axes.bar_label(bars, padding=4, color=INK)
+        axes.set_yticks([place + 0.2 for place in range(len(kinds))], kinds, color=INK)
+        axes.set_ylim(len(kinds) - 0.3, -0.4)
+        axes.margins(x=0.15)
+        axes.set_xlabel("ways found")
+        axes.locator_params(axis="x", integer=True)
+        axes.spines["left"].set_visible(True)
+        handles, labels = axes.get_legend_handles_labels()
+        axes.figure.legend(handles, labels, loc="outside upper left", frameon=False, labelcolor=SOFT, fontsize=9.5)
+
+    told = ("{}: {}".format(name, ", ".join(f"{kind} {counted[name][kind]}" for kind in kinds)) for name in counted)
+    return draw("exposures", 110 + 44 * len(kinds), f"Bars of the ways found; {'; '.join(told)}.", paint)
+
+
+def _kind(finding: Finding) -> str:
+    return str(finding.evidence.get("attack", "attack"))
+
+
+def _is_refuted(finding: Finding) -> bool:
+    return finding.refuted

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from sfumato.errors import MissingExtraError
-from sfumato.report.page.markup import Markup, element, joined
+from sfumato.report.page.markup import Markup, element, join
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,12 +68,12 @@ def refuse_without_matplotlib() -> None:
         raise MissingExtraError("reports need matplotlib; pip install 'sfumato[report]'") from error
 
 
-def drawn(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> Markup:
+def draw(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> Markup:
     """Return what `paint` draws as inline SVG of `height` pixels; `label` says it in words.
 
     `name` keeps the picture's inner references apart from those of other pictures on the page.
 
-    >>> picture = drawn("line", 80, "A line going up", lambda axes: axes.plot([0, 1], color=AFTER))
+    >>> picture = draw("line", 80, "A line going up", lambda axes: axes.plot([0, 1], color=AFTER))
     >>> picture.startswith('<svg viewBox="0 0 312 80" role="img" aria-label="A line going up"')
     True
     >>> "var(--after)" in picture, "http" in picture
@@ -94,12 +94,12 @@ def drawn(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> 
         axes.patch.set_visible(False)
         paint(axes)
         figure.savefig(file, format="svg", metadata={"Date": None})
-    return _inline(file.getvalue(), height, label)
+    return _inline_svg(file.getvalue(), height, label)
 
 
-def _inline(text: str, height: int, label: str) -> Markup:
+def _inline_svg(text: str, height: int, label: str) -> Markup:
     root = ET.fromstring(text)  # noqa: S314  # written a moment ago by matplotlib, every label escaped
-    shapes = joined(_shape(child) for child in root)
+    shapes = join(_shape(child) for child in root)
     title = element("title", label)
     return element("svg", title, shapes, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=label)
 
@@ -109,9 +109,9 @@ def _shape(node: ET.Element) -> Markup:
     tag = _local(node.tag)
     if tag in WRAPPING:
         return Markup()
-    content = (node.text or "").strip() if tag == "text" else joined(_shape(child) for child in node)
+    content = (node.text or "").strip() if tag == "text" else join(_shape(child) for child in node)
     attributes = {_local(name): value for name, value in node.attrib.items()}
-    attributes = {name: _lean(name, value) for name, value in attributes.items()}
+    attributes = {name: _shorten_attribute(name, value) for name, value in attributes.items()}
     kept = {name: value for name, value in attributes.items() if value}
     if tag in {"g", "defs"} and (not content or (tag == "g" and not kept)):
         return Markup(content)
@@ -122,7 +122,7 @@ def _local(name: str) -> str:
     return name.rpartition("}")[2]
 
 
-def _lean(name: str, value: str) -> str:
+def _shorten_attribute(name: str, value: str) -> str:
     if name == "id" and not REFERENCE.fullmatch(value):
         return ""
     if name == "transform" and value.startswith("rotate(-0 "):
@@ -134,11 +134,11 @@ def _lean(name: str, value: str) -> str:
     return " ".join(NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), value).split())
 
 
-def apart(page: Markup) -> Markup:
+def separate_ids(page: Markup) -> Markup:
     """Return a page whose pictures share no inner names: two that are drawn alike would otherwise have the same.
 
     >>> twice = Markup('<svg><path id="m0123456789"/><use href="#m0123456789"/></svg>' * 2)
-    >>> apart(twice).count('id="p2-m0123456789"'), apart(twice).count("#p2-m0123456789")
+    >>> separate_ids(twice).count('id="p2-m0123456789"'), separate_ids(twice).count("#p2-m0123456789")
     (1, 1)
     """
     opening, *pictures = re.split(r"(?=<svg\b)", page)
@@ -149,7 +149,7 @@ def apart(page: Markup) -> Markup:
 def standalone(picture: Markup) -> str:
     """Return an inline picture as a file of its own, with the page's colours for light and dark.
 
-    >>> text = standalone(drawn("line", 80, "A line", lambda axes: axes.plot([0, 1], color=AFTER)))
+    >>> text = standalone(draw("line", 80, "A line", lambda axes: axes.plot([0, 1], color=AFTER)))
     >>> text.startswith("<svg xmlns="), "prefers-color-scheme" in text
     (True, True)
     """

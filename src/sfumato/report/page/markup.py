@@ -29,13 +29,13 @@ def element(tag: str, *content: str, **attributes: str) -> Markup:
     '<th class="number" aria-label="&quot;age&quot;">age</th>'
     """
     written = "".join(f' {name.rstrip("_").replace("_", "-")}="{plain(value)}"' for name, value in attributes.items())
-    return Markup(f"<{tag}{written}>{joined(content)}</{tag}>")
+    return Markup(f"<{tag}{written}>{join(content)}</{tag}>")
 
 
-def joined(parts: Iterable[str]) -> Markup:
+def join(parts: Iterable[str]) -> Markup:
     """Return parts one after another, each escaped unless it is markup.
 
-    >>> joined(["<", Markup("<br>")])
+    >>> join(["<", Markup("<br>")])
     '&lt;<br>'
     """
     return Markup("".join(part if isinstance(part, Markup) else plain(part) for part in parts))
@@ -98,10 +98,10 @@ def grid(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, 
     return element("div", table, class_="scroll")
 
 
-def folded(summary: str, *content: str, class_: str) -> Markup:
+def fold(summary: str, *content: str, class_: str) -> Markup:
     """Return content that opens on a click, without a script.
 
-    >>> folded("More", "text", class_="numbers")
+    >>> fold("More", "text", class_="numbers")
     '<details class="numbers"><summary>More</summary>text</details>'
     """
     return element("details", element("summary", summary), *content, class_=class_)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from sfumato.report.charts.svg import apart
-from sfumato.report.page.markup import Markup, element, joined
-from sfumato.report.page.overview import Gist, Line, glance
+from sfumato.report.charts.svg import separate_ids
+from sfumato.report.page.markup import Markup, element, join
+from sfumato.report.page.overview import Gist, OverviewEntry, overview
 from sfumato.version import __version__
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -73,7 +73,7 @@ def collect(title: str, chapters: Sequence[Chapter], *, opening: str = "") -> st
     ]
     if not alone:
         content.insert(0, _opening(opening, chapters, anchors))
-    links = _sections(chapters[0], 1) if alone else [GLANCE, *_marked(chapters, anchors)]
+    links = _sections(chapters[0], 1) if alone else [GLANCE, *_chapter_links(chapters, anchors)]
     body = element(
         "body",
         element("a", "Skip to the report", href="#report", class_="skip"),
@@ -82,7 +82,7 @@ def collect(title: str, chapters: Sequence[Chapter], *, opening: str = "") -> st
         element("div", _contents(links), element("main", *content, id="report"), class_="page layout"),
         element("footer", element("p", f"{_ending(marked=marked)} Written by sfumato {__version__}."), class_="page"),
     )
-    return f"<!DOCTYPE html>\n{element('html', _head(title, marked=marked), apart(body), lang='en')}\n"
+    return f"<!DOCTYPE html>\n{element('html', _head(title, marked=marked), separate_ids(body), lang='en')}\n"
 
 
 def _head(title: str, *, marked: bool) -> Markup:
@@ -121,9 +121,11 @@ def _ending(*, marked: bool) -> str:
 
 def _opening(words: str, chapters: Sequence[Chapter], anchors: Sequence[str]) -> Markup:
     heading, anchor = GLANCE
-    lines = [Line(chapter.heading, link, chapter.gists) for chapter, link in zip(chapters, anchors, strict=True)]
+    lines = [
+        OverviewEntry(chapter.heading, link, chapter.gists) for chapter, link in zip(chapters, anchors, strict=True)
+    ]
     lead = element("p", words, class_="lead") if words else Markup()
-    told = glance(lines) if any(line.gists for line in lines) else Markup()
+    told = overview(lines) if any(line.gists for line in lines) else Markup()
     title = element("h2", heading, id=anchor, class_="chapter")
     return element("section", title, lead, told, aria_labelledby=anchor, class_="opening")
 
@@ -133,8 +135,8 @@ def _contents(links: Sequence[tuple[str, str]]) -> Markup:
     return element("nav", element("ol", *items), aria_label="Contents", class_="contents") if links else Markup()
 
 
-def _marked(chapters: Sequence[Chapter], anchors: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the chapters' links, with a mark on those from original rows where not all are."""
+def _chapter_links(chapters: Sequence[Chapter], anchors: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the chapters' links; chapters from original rows are marked if others are not."""
     some = not all(chapter.raw for chapter in chapters)
     pairs = zip(chapters, anchors, strict=True)
     return [(f"{chapter.heading}{SIGN * (some and bool(chapter.raw))}", anchor) for chapter, anchor in pairs]
@@ -157,12 +159,12 @@ def _chapter(chapter: Chapter, anchor: str, number: int, *, alone: bool) -> Mark
         element("section", element(level, section.heading, id=place), section.body, aria_labelledby=place)
         for section, (_, place) in zip(chapter.sections, links, strict=True)
     )
-    mark = Markup() if alone else _mark(chapter)
+    mark = Markup() if alone else _raw_mark(chapter)
     summary = element("div", chapter.summary, class_="summary")
-    return element("article", heading, mark, summary, contents if links else Markup(), joined(sections))
+    return element("article", heading, mark, summary, contents if links else Markup(), join(sections))
 
 
-def _mark(chapter: Chapter) -> Markup:
+def _raw_mark(chapter: Chapter) -> Markup:
     if not chapter.raw:
         return element("p", f"○ {CALM}", class_="mark calm")
     return element("p", element("strong", f"▲ {WARNING}."), " ", chapter.raw, class_="mark raw")

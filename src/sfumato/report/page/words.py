@@ -106,10 +106,10 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "." * (text[-1:] != ".")
 
 
-def shortened(text: str) -> str:
+def shorten_sets(text: str) -> str:
     """Return text whose long sets are told by their ends.
 
-    >>> shortened("zip {1, 2, 3, 4, 5, 6, 7}, sex {F, M}")
+    >>> shorten_sets("zip {1, 2, 3, 4, 5, 6, 7}, sex {F, M}")
     'zip {1, 2 … 7: 7 values}, sex {F, M}'
     """
     return LONG_SET.sub(_ends, text)

@@ -213,7 +213,7 @@ def test_the_command_line_goes_from_folder_to_folder(
     report = ["--report", str(tmp_path / "steward.html")]
     assert run([*anonymized, *report]) == 0
     page = (tmp_path / "steward.html").read_text(encoding="utf-8")
-    assert "The exact way: " in page
+    assert "Exactly: " in page
     assert run(["anonymize", str(tmp_path / "in.csv"), "-o", str(tmp_path / "out.csv"), *options]) == 0
     released = pl.read_parquet(tmp_path / "out" / "*.parquet")
     assert rows_of(released) == rows_of(sf.read(tmp_path / "out.csv").frame.cast(released.schema))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from sfumato.engines.spark.tables.release import SparkRelease
-    from sfumato.report.chapters.sizes import Sizes
+    from sfumato.report.chapters.risk import ClassSizes
 
 MOST_POINTS = 20_000_000  # distinct rows that the driver takes
 SIZE, NUMBER = "__sfumato_size", "__sfumato_number"
@@ -92,13 +92,13 @@ def spark_report(
     return cluster_report(release.card, release.steward, before, after, title=title)
 
 
-def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> Sizes:
+def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> ClassSizes:
     """Return how many classes have each size, a class being the rows that agree on some columns."""
     from pyspark.sql import functions
 
-    from sfumato.report.chapters.sizes import Sizes
+    from sfumato.report.chapters.risk import ClassSizes
 
     size = functions.count(functions.lit(1)) if person is None else functions.countDistinct(quote_name(person))
     classes = rows.groupBy(*map(quote_name, names)).agg(size.alias(SIZE))
     found = collect_frame(classes.groupBy(SIZE).agg(functions.count(functions.lit(1)).alias(NUMBER))).sort(SIZE)
-    return Sizes(found[SIZE].to_numpy().astype(np.int64), found[NUMBER].to_numpy().astype(np.int64))
+    return ClassSizes(found[SIZE].to_numpy().astype(np.int64), found[NUMBER].to_numpy().astype(np.int64))
