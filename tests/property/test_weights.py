@@ -19,14 +19,14 @@ from sfumato.checks.tables import random_schema, random_table
 from sfumato.errors import UnsatisfiableError
 from sfumato.evaluate import Measures, check
 from sfumato.schema.kinds import detect
-from sfumato.tabular import Anonymizer
+from sfumato.tabular import PartitionAnonymizer
 from sfumato.tabular.base import released_names
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse
 
 ROWS = "rows"
 Counts = npt.NDArray[np.int64]
-ALGORITHMS: list[Anonymizer] = [
+ALGORITHMS: list[PartitionAnonymizer] = [
     sf.Mondrian(),
     sf.Mondrian(ranges="columns"),
     sf.Datafly(suppress=0.1),
@@ -59,7 +59,7 @@ def counted(table: sf.Table, names: list[str]) -> tuple[sf.Table, Counts]:
     st.integers(0, 10_000), st.integers(6, 120), st.sampled_from(ALGORITHMS), st.sampled_from(MODEL_SETS), st.booleans()
 )
 def test_counted_rows_give_the_release_of_all_rows(
-    seed: int, rows: int, algorithm: Anonymizer, models: tuple[sf.models.Model, ...], person: bool
+    seed: int, rows: int, algorithm: PartitionAnonymizer, models: tuple[sf.models.Model, ...], person: bool
 ) -> None:
     table, schema = coarse_table(seed, rows), random_schema(person=person)
     keys = [*schema.names(sf.Role.QUASI), "disease", "income", *(["id"] if person else [])]

@@ -55,7 +55,7 @@ def partition_anonymizer(name: str) -> PartitionAnonymizer:
     >>> partition_anonymizer("mdav-plus").algorithm
     'mdav+'
     """
-    return plugins.find("anonymizers", name, PartitionAnonymizer)()  # type: ignore[type-abstract]
+    return plugins.find("anonymizers", name, PartitionAnonymizer)()
 
 
 def asked_models(options: ModelOptions, schema: Schema, *, needed: bool = True) -> list[Model]:

@@ -2,7 +2,7 @@
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.centroids import variance_lost
-from sfumato.evaluate.check import Measures, SensitiveMeasures, check
+from sfumato.evaluate.check import Measures, Requirement, SensitiveMeasures, check
 from sfumato.evaluate.counting import expected_count
 from sfumato.evaluate.risk import Risk, risks
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
@@ -14,6 +14,7 @@ __all__ = [
     "ColumnLoss",
     "Histogram",
     "Measures",
+    "Requirement",
     "Risk",
     "SensitiveMeasures",
     "Utility",

@@ -18,6 +18,7 @@ from sfumato.errors import ParameterError
 from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
 from sfumato.evaluate.check import class_columns
+from sfumato.models.base import Model
 from sfumato.schema import Schema
 from sfumato.table import Table
 
@@ -34,6 +35,7 @@ def check(
     *,
     schema: Schema | None = None,
     c: float = 2.0,
+    models: Sequence[Model] = (),
     most_points: int = MOST_POINTS,
 ) -> Measures:
     """Return every measure of a Spark DataFrame whose cells may be values, ranges, sets or `*`.
@@ -56,4 +58,4 @@ def check(
         counted = collect_counts(counts)
     finally:
         counts.unpersist()
-    return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights)
+    return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights, models=models)
