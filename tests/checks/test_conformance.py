@@ -7,46 +7,20 @@ import inspect
 import pytest
 
 import sfumato as sf
-from sfumato import models, tabular
+from sfumato import models, plugins, tabular
 from sfumato.checks import Check, ConformanceError, anonymizer_checks, model_checks
 from sfumato.checks.base import parameter_checks
-from sfumato.core.parameters import Validated
 from sfumato.models import Groups, Model
 from sfumato.tabular import Anonymizer
 
-ANONYMIZERS: list[Anonymizer] = [
-    sf.Mondrian(),
-    sf.Mondrian(relaxed=True),
-    sf.Mondrian(keep_order=True),
-    tabular.Datafly(suppress=0.1),
-    tabular.Incognito(metric="discernibility"),
-    tabular.Optimal(suppress=0.1, local=True),
-    sf.MDAV(),
-    sf.MDAVPlus(),
-    sf.MDAVStar(),
-    sf.VMDAV(gamma=1.1),
-    sf.KAnonyMeans(seeding="forgy", loop="outer", rounds=3),
-    sf.KAnonyMeansStar(generations=2),
-    sf.Improve(iterations=50, seconds=None),
-]
 EXEMPT = {
     tabular.Anatomy: "promises l-diversity of two tables, not a k-anonymous one: its own unit and property tests",
     tabular.Univariate: "takes one number, the suite's tables have six columns: property tests on one column",
 }
-PRIVATE: list[tuple[Validated, str]] = [
-    (sf.SafePub(epsilon=1), "samples rows, so rows are lost on purpose, also all of a small table: its own tests"),
-    (sf.PrivateMondrian(epsilon=1), "releases noisy counts, not rows, and takes no model: its own tests"),
-    (models.CrowdBlending(3), "speaks of mechanisms, not of classes: its own property tests"),
-]
-MODELS: list[Model] = [
-    sf.KAnonymity(3),
-    sf.LDiversity(2, "disease"),
-    sf.LDiversity(2.5, "disease", kind="entropy"),
-    sf.LDiversity(3, "income", kind="recursive"),
-    sf.TCloseness(0.2, "disease"),
-    sf.TCloseness(0.2, "income"),
-    sf.AlphaK(0.5, 3, "disease"),
-]
+OFFERED = plugins.every("anonymizers", Anonymizer)
+ANONYMIZERS = [one for kind in OFFERED.values() if kind not in EXEMPT for one in kind.sample()]
+MODELS = [one for kind in plugins.every("models", Model).values() for one in kind.sample()]
+BLENDING = models.CrowdBlending(3)  # speaks of mechanisms, not of classes: its own property tests
 
 
 @pytest.mark.parametrize(
@@ -63,29 +37,31 @@ def test_model_conforms(check: Check) -> None:
     check.run()
 
 
-def test_every_public_class_is_checked() -> None:
-    for package, kind, instances in ((tabular, Anonymizer, ANONYMIZERS), (models, Model, MODELS)):
+def test_every_public_class_is_offered() -> None:
+    for package, kind, offered in ((tabular, Anonymizer, OFFERED), (models, Model, plugins.every("models", Model))):
         public = {
             value
             for value in vars(package).values()
             if inspect.isclass(value) and issubclass(value, kind) and not inspect.isabstract(value)
         }
-        assert public - EXEMPT.keys() <= {type(instance) for instance in instances}
+        assert public <= set(offered.values())
+
+
+def test_names_are_those_of_the_entry_points() -> None:
+    assert {name: kind.algorithm for name, kind in OFFERED.items()} == {name: name for name in OFFERED}
+    offered = plugins.every("models", Model)
+    assert {name: kind.called for name, kind in offered.items()} == {name: name for name in offered}
 
 
 @pytest.mark.parametrize(
     "check",
-    [pytest.param(check, id=f"{kind.__name__}: {check.name}") for kind in EXEMPT for check in parameter_checks(kind())],
+    [
+        pytest.param(check, id=f"{one}: {check.name}")
+        for one in (*(k() for k in EXEMPT), BLENDING)
+        for check in parameter_checks(one)
+    ],
 )
 def test_an_exempt_class_validates_its_parameters(check: Check) -> None:
-    check.run()
-
-
-@pytest.mark.parametrize(
-    "check",
-    [pytest.param(check, id=f"{one}: {check.name}") for one, _ in PRIVATE for check in parameter_checks(one)],
-)
-def test_a_private_algorithm_validates_its_parameters(check: Check) -> None:
     check.run()
 
 

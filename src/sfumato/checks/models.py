@@ -1,17 +1,19 @@
-"""What every model must do: validate itself, behave under merging as it declares, and agree with its compiled test."""
+"""What every model must do: validate itself, behave under merging as declared, agree with its kernel and its card."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.checks.base import Check, expect, parameter_checks
+from sfumato.checks.base import Check, ConformanceError, expect, parameter_checks
 from sfumato.checks.tables import random_schema, random_table
 from sfumato.models import Groups, Model
 from sfumato.models.criteria import SLACK, flatten
+from sfumato.release.card import MeasuredModel
 from sfumato.table.coding import Column, code, only_observed
 
 
@@ -26,7 +28,10 @@ def model_checks(model: Model) -> Iterator[Check]:
     for seed in range(8):
         yield Check(f"merging classes keeps the model (seed {seed})", partial(_merging, model, seed))
         yield Check(f"suppressing a class keeps the model (seed {seed})", partial(_suppressing, model, seed))
+        yield Check(f"the measure is that of the worst class (seed {seed})", partial(_obvious, model, seed))
         yield Check(f"the compiled test agrees (seed {seed})", partial(_compiled, model, seed))
+    yield Check("a card's entry gives the model back", partial(_on_card, model))
+    yield Check("its sentence can be said", partial(_speaks, model))
 
 
 def _sensitive(seed: int, rows: int) -> dict[str, Column]:
@@ -60,21 +65,45 @@ def _suppressing(model: Model, seed: int) -> None:
     expect(better or not model.suppression_monotone, f"{model.name} went from {before} to {after} when a class left")
 
 
+def _obvious(model: Model, seed: int) -> None:
+    groups = Groups.of(_classes(seed, 60), _sensitive(seed, 60))
+    worst = min if model.at_least else max
+    slow, found = worst(model.class_value(one) for one in groups.each(model.sensitive)), model.measure(groups)
+    expect(math.isclose(slow, found, rel_tol=1e-9, abs_tol=1e-9), f"{model.name}: classes say {slow}, measured {found}")
+
+
 def _compiled(model: Model, seed: int) -> None:
-    if model.sensitive is None:
+    if model.sensitive is None or not model.compiled:
         return
     from sfumato.models.criteria_kernel import criterion_holds
 
     column = _sensitive(seed, 60)[model.sensitive]
     criterion = model.criterion(column)
-    expect(criterion is not None, f"{model.name} has a sensitive column and no compiled test")
+    if criterion is None:
+        raise ConformanceError(f"{model.name} speaks of a sensitive column and its compiled test does not")
     groups = Groups.of(_classes(seed, 60), {model.sensitive: column})
-    reference = groups.sensitive[model.sensitive].reference
-    flat = flatten([(criterion, 0)] if criterion is not None else [], [reference])
-    verdicts = []
-    for number in range(groups.count):
-        counts = np.bincount(column.codes[_classes(seed, 60) == number], minlength=column.size)
-        enough = int(counts.sum()) >= model.least_units
-        verdicts.append(enough and criterion_holds(flat, 0, counts, int(counts.sum()), np.zeros(column.size + 1)))
-    measured = model.holds(model.measure(groups))
-    expect(all(verdicts) == measured, f"{model.name}: compiled {verdicts}, measured {model.measure(groups)}")
+    flat = flatten([(criterion, 0)], [groups.sensitive[model.sensitive].reference])
+    for one in groups.each(model.sensitive):
+        enough = one.units >= model.least_units
+        fast = enough and criterion_holds(flat, 0, one.counts, one.units, np.zeros(column.size + 1))
+        expect(
+            bool(fast) == model.satisfied(one), f"{model.name}: compiled {fast} for the counts {one.counts.tolist()}"
+        )
+
+
+def _on_card(model: Model) -> None:
+    entry = MeasuredModel(model=model.name, column=model.sensitive, asked=model.asked, measured=0)
+    expect(
+        model.name in type(model).card_names, f"{type(model).__name__} does not declare its card's name {model.name}"
+    )
+    again = type(model).from_card(entry, model.parameters())
+    expect(again == model, f"{type(model).__name__} read from its card is {again}")
+
+
+def _speaks(model: Model) -> None:
+    parts = {name: name for name in ("units", "quasi", "one", "column", "asked", "asked_percent", *model.parameters())}
+    try:
+        said = model.sentence.format(**parts)
+    except (KeyError, IndexError) as error:
+        raise ConformanceError(f"the sentence of {model.name} names {error}, which no report knows") from error
+    expect(said.strip().endswith("."), f"the sentence of {model.name} does not end: {said!r}")

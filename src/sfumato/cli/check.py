@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json as json_text
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Columns, Flag, Input, names
-from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
-    from sfumato.schema import Schema
-
-SLACK = 1e-9
 
 
 def check(
@@ -45,60 +40,34 @@ def check(
         c: The c of recursive (c, l)-diversity.
         json: Print the measures as JSON.
     """
+    from sfumato.evaluate import Requirement
     from sfumato.schema import Schema
 
-    wanted = _requirements(require)
+    wanted = [Requirement.parse(entry) for entry in names(require)]
+    models = [model for entry in wanted for model in entry.models(names(sensitive))]
     declared = Schema.from_toml(schema) if schema else None
     measure = _on_spark if engine.spark else _on_this_machine
-    found = measure(table, engine.master, Asked(names(quasi), names(sensitive), declared, c))
-    broken = [line for name, limit in wanted if (line := _broken(found, name, limit))]
+    found = measure(
+        table, engine.master, quasi=names(quasi), sensitive=names(sensitive), schema=declared, c=c, models=models
+    )
+    broken = [line for entry in wanted if (line := entry.broken(found))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0
 
 
-class Asked(NamedTuple):
-    """What to measure: classes by these columns, these sensitive columns, as a schema declares them."""
-
-    quasi: Sequence[str]
-    sensitive: Sequence[str]
-    schema: Schema | None
-    c: float
-
-
-def _on_this_machine(table: Path, _master: str | None, asked: Asked) -> Measures:
+def _on_this_machine(table: Path, _master: str | None, **asked: Any) -> Measures:
     from sfumato.evaluate import check as measure
     from sfumato.table import read
 
-    return measure(read(table), asked.quasi, asked.sensitive, schema=asked.schema, c=asked.c)
+    return measure(read(table), **asked)
 
 
-def _on_spark(table: Path, master: str | None, asked: Asked) -> Measures:
+def _on_spark(table: Path, master: str | None, **asked: Any) -> Measures:
     from sfumato.engines.spark import check as measure
     from sfumato.engines.spark import read_folder, spark_session
 
-    frame = read_folder(spark_session(master), table)
-    return measure(frame, asked.quasi, asked.sensitive, schema=asked.schema, c=asked.c)
-
-
-def _requirements(given: Sequence[str]) -> list[tuple[str, float]]:
-    wanted = []
-    for entry in names(given):
-        name, equals, limit = entry.partition("=")
-        try:
-            wanted.append((name.strip(), float(limit)))
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise ParameterError(f"requirement '{entry}' is not of the form k=10")
-    return wanted
-
-
-def _broken(found: Measures, name: str, limit: float) -> str | None:
-    value = found.value(name)
-    at_least = name.startswith(("k", "l", "rows", "classes"))
-    kept = value >= limit * (1 - SLACK) if at_least else value <= limit + SLACK
-    return None if kept else f"{name}: found {value:g}; required {'at least' if at_least else 'at most'} {limit:g}"
+    return measure(read_folder(spark_session(master), table), **asked)
 
 
 def _text(found: Measures) -> str:
@@ -119,4 +88,5 @@ def _text(found: Measures) -> str:
             f"  t         {column.t_equal:.4g} equal, {column.t_ordered:.4g} ordered",
             f"  α, β, δ   {column.alpha:.4g}, {column.beta:.4g}, {column.delta:.4g}",
         ]
+    lines += [f"{name:<13} {value:.4g}" for name, value in found.models.items()]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """How useful and how risky a released table is, and how far a released stream lies from the true one."""
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
-from sfumato.evaluate.check import Measures, Risk, SensitiveMeasures, check, risks
+from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasures, check, risks
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost
 from sfumato.evaluate.workload import Workload, expected_count
@@ -11,6 +11,7 @@ __all__ = [
     "ColumnLoss",
     "Histogram",
     "Measures",
+    "Requirement",
     "Risk",
     "SensitiveMeasures",
     "Utility",

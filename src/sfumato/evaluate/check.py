@@ -8,16 +8,18 @@ wants as many people as possible.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from sfumato import plugins
 from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
-from sfumato.models import measures
+from sfumato.models import Model, measures, models_from_options
+from sfumato.models.criteria import SLACK
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import cuts
 from sfumato.schema import Attribute, Role, Schema
@@ -76,6 +78,11 @@ class SensitiveMeasures(msgspec.Struct, frozen=True):
         return self.t_ordered if self.ordered else self.t_equal
 
 
+SIMPLE = ("k", "rows", "classes", "uniques")
+BY_COLUMN = {"l": "l_distinct", **{field: field for field in (*SensitiveMeasures.__struct_fields__[:-1], "t")}}
+AT_LEAST = frozenset({"k", "rows", "classes", "l", "l_distinct", "l_entropy", "l_recursive"})  # more is safer
+
+
 class Measures(msgspec.Struct, frozen=True):
     """All measures of a table: its classes, its risks, and each sensitive column.
 
@@ -91,6 +98,7 @@ class Measures(msgspec.Struct, frozen=True):
     uniques: int
     risk: Risk
     sensitive: dict[str, SensitiveMeasures]
+    models: dict[str, float] = {}  # of further models: by the option that asks for one, its value
 
     def value(self, name: str) -> float:
         """Return one measure by its short name, the worst over all sensitive columns.
@@ -98,25 +106,82 @@ class Measures(msgspec.Struct, frozen=True):
         >>> Measures(3, 1, 3, 0, Risk(0, 0, 0, 0), {}).value("k")
         3.0
         """
-        if name in {"k", "rows", "classes", "uniques"}:
+        if name in SIMPLE:
             return float(getattr(self, name))
-        fields = {"l": "l_distinct", **{field: field for field in (*SensitiveMeasures.__struct_fields__[:-1], "t")}}
-        if name not in fields:
-            raise ParameterError(f"there is no measure '{name}'{suggestion(name, ['k', *fields])}")
+        if name in self.models:
+            return self.models[name]
+        if name not in BY_COLUMN:
+            raise ParameterError(f"there is no measure '{name}'{suggestion(name, ['k', *BY_COLUMN])}")
         if not self.sensitive:
             raise ParameterError(f"measure '{name}' needs a sensitive column; name one with --sensitive")
-        worst = min if name.startswith("l") else max
-        return float(worst(getattr(column, fields[name]) for column in self.sensitive.values()))
+        worst = min if name in AT_LEAST else max
+        return float(worst(getattr(column, BY_COLUMN[name]) for column in self.sensitive.values()))
 
     def as_json(self) -> dict[str, object]:
         """Return the measures as plain data; for one sensitive column its l and t also at the top."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         for column in plain["sensitive"].values():
             del column["ordered"]
+        if not self.models:
+            del plain["models"]
         if len(self.sensitive) == 1:
             (only,) = self.sensitive.values()
             plain |= {"l_distinct": only.l_distinct, "l_entropy": only.l_entropy, "t": only.t}
         return plain
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A limit that a measure must keep: the least where more is safer, otherwise the most.
+
+    >>> Requirement.parse("k=10")
+    Requirement(name='k', limit=10.0, at_least=True)
+    >>> Requirement.parse("ten")
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: requirement 'ten' is not of the form k=10
+    """
+
+    name: str
+    limit: float
+    at_least: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Requirement:
+        """Return the requirement that was written; a model's measure goes by the option that asks for the model."""
+        name, _, limit = text.partition("=")
+        try:
+            number = float(limit)
+        except ValueError as error:
+            raise ParameterError(f"requirement '{text}' is not of the form k=10") from error
+        name = name.strip()
+        kind = None if name in {*SIMPLE, *BY_COLUMN} else _models_by_option().get(name)
+        return cls(name, number, name in AT_LEAST if kind is None else kind.at_least)
+
+    def models(self, sensitive: Sequence[str]) -> list[Model]:
+        """Return the models to measure for it, none where every table is measured so anyway."""
+        kind = _models_by_option().get(self.name)
+        if kind is None or self.name in {*SIMPLE, *BY_COLUMN}:
+            return []
+        columns = {name: Attribute(name, Role.SENSITIVE) for name in sensitive}
+        limit = int(self.limit) if self.limit == int(self.limit) else self.limit
+        return models_from_options({self.name: limit}, Schema(columns))
+
+    def broken(self, found: Measures) -> str | None:
+        """Return how a table breaks the requirement, or None.
+
+        >>> Requirement.parse("k=10").broken(Measures(3, 1, 3, 0, Risk(0, 0, 0, 0), {}))
+        'k: found 3; required at least 10'
+        """
+        value = found.value(self.name)
+        kept = value >= self.limit * (1 - SLACK) if self.at_least else value <= self.limit + SLACK
+        side = "at least" if self.at_least else "at most"
+        return None if kept else f"{self.name}: found {value:g}; required {side} {self.limit:g}"
+
+
+def _models_by_option() -> dict[str, type[Model]]:
+    """Return every model that is offered, by the option that asks for it."""
+    every = plugins.every("models", Model).values()
+    return {kind.OPTIONS[kind.asks].name or kind.asks: kind for kind in every if kind.asks in kind.OPTIONS}
 
 
 def check(
@@ -127,17 +192,44 @@ def check(
     schema: Schema | None = None,
     c: float = 2.0,
     weights: Weights | None = None,
+    models: Sequence[Model] = (),
 ) -> Measures:
     """Return every measure of `table`, whose cells may be values, ranges, sets or `*`.
 
     A schema tells the order of ordinal sensitive columns and their missing marks; `c` is that of
-    recursive (c, l)-diversity. Where rows were counted before, `weights` says how often each occurs.
+    recursive (c, l)-diversity. Where rows were counted before, `weights` says how often each occurs. Further `models`
+    are measured too.
 
     >>> check(Table(pl.DataFrame({"zip": ["1*", "1*"]})), ["zip"]).k
     2
     """
     if not Real(0, above=True).accepts(c):
         raise ParameterError(f"The 'c' parameter of check must be {Real(0, above=True).wanted}. Got {c!r} instead.")
+    groups = written_groups(table, quasi, sensitive, schema=schema, weights=weights)
+    return Measures(
+        rows=groups.rows,
+        classes=groups.count,
+        k=int(groups.sizes.min()),
+        uniques=int((groups.sizes == 1).sum()),
+        risk=risks(groups),
+        sensitive={name: _measure(groups, found, c) for name, found in groups.sensitive.items()},
+        models=_measure_models(groups, models),
+    )
+
+
+def written_groups(
+    table: Table,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    *,
+    schema: Schema | None = None,
+    weights: Weights | None = None,
+) -> Groups:
+    """Return the classes of a table as its cells are written, with their sensitive values.
+
+    >>> written_groups(Table(pl.DataFrame({"zip": ["1*", "1*", "2"]})), ["zip"]).sizes.tolist()
+    [1, 2]
+    """
     if table.rows == 0:
         raise InputError("the table has no rows; there is nothing to measure")
     if not quasi:
@@ -146,15 +238,7 @@ def check(
     codes = [as_written(table.column(name)) for name in names]
     classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
     columns = {name: _sensitive(table, name, schema, weights) for name in sensitive}
-    groups = Groups.of(classes, columns, weights=weights)
-    return Measures(
-        rows=groups.rows,
-        classes=groups.count,
-        k=int(groups.sizes.min()),
-        uniques=int((groups.sizes == 1).sum()),
-        risk=risks(groups),
-        sensitive={name: _measure(groups, groups.sensitive[name], c) for name in columns},
-    )
+    return Groups.of(classes, columns, weights=weights)
 
 
 def class_columns(table: Table, name: str) -> list[str]:
@@ -195,6 +279,16 @@ def _clean_kind(series: pl.Series, marks: tuple[str, ...], weights: Weights | No
     numbers = series.cast(pl.Float64, strict=False)
     fits = (numbers.is_finite() | is_missing(series, marks)).fill_null(value=False).all()
     return kind if fits else Kind.CATEGORY
+
+
+def _measure_models(groups: Groups, models: Sequence[Model]) -> dict[str, float]:
+    """Return the worst value of each kind of model, by the option that asks for it."""
+    found: dict[str, float] = {}
+    for model in models:
+        name = model.OPTIONS[model.asks].name or model.asks
+        worst = min if model.at_least else max
+        found[name] = worst(found.get(name, model.measure(groups)), model.measure(groups))
+    return found
 
 
 def _measure(groups: Groups, histograms: Histograms, c: float) -> SensitiveMeasures:

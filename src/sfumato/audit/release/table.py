@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import polars as pl
 
 from sfumato.audit.release.private_tables import private_findings
 from sfumato.errors import InputError
-from sfumato.evaluate.check import Measures, check
+from sfumato.evaluate.check import written_groups
+from sfumato.models import Groups, Model, model_on_card
 from sfumato.random import Source
 from sfumato.release.card import Card, Companion, MeasuredModel
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
@@ -23,18 +25,11 @@ from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table, read
 from sfumato.table.distinct import distinct
 
-SLACK = 1e-9
 ALIKE = 1e-6  # a card rounds what it measured
 HARDLY_EVER = 1e-9
 GROUP, COUNT = "group", "count"
-SHORT = {
-    "k-anonymity": "k",
-    "distinct l-diversity": "l_distinct",
-    "entropy l-diversity": "l_entropy",
-    "recursive (c, l)-diversity": "l_recursive",
-    "t-closeness": "t",
-    "(α, k)-anonymity": "alpha",
-}
+UNKNOWN = "no model that is installed here is called so with these parameters"
+UNTOLD = "the card does not tell the order or the hierarchy behind its distance"
 
 
 def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Source | None) -> list[Finding]:
@@ -47,11 +42,12 @@ def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Sourc
     sensitive = [column.name for column in card.released.columns if column.role == Role.SENSITIVE]
     measured, joined = table, [name for name in sensitive if name in table.names and name not in classes]
     if card.released.companions:
-        measured, joined = _dealt(card, path)
+        measured, joined = dealt_values(card, path)
         classes = [GROUP]
-    found = check(measured, classes, joined, schema=_schema(card), c=_c(card))
-    findings = [_kept(card, entry, found) for entry in card.released.models]
-    findings.append(_as_stated(card, table, classes, found))
+    groups = written_groups(measured, classes, joined, schema=_schema(card))
+    again = [MeasuredAgain.of(card, entry, groups) for entry in card.released.models]
+    findings = [entry.finding(card, groups) for entry in again]
+    findings.append(_as_stated(card, table, classes, groups.count, again))
     if card.released.order == "shuffled":
         findings.append(_shuffled(table, classes))
     return [*findings, *private_findings(card, trials, rng)]
@@ -80,62 +76,51 @@ def _schema(card: Card) -> Schema:
     )
 
 
-def _parameter(card: Card, name: str, column: str | None) -> Any:
-    value = card.guarantee.parameters.get(name)
-    return value.get(str(column)) if isinstance(value, dict) else value
+@dataclass(frozen=True)
+class MeasuredAgain:
+    """A model of a card, rebuilt by its class, and its value on the released file; None where that cannot be told."""
 
+    entry: MeasuredModel
+    model: Model | None
+    value: float | None
 
-def _c(card: Card) -> float:
-    value = card.guarantee.parameters.get("c", 2.0)
-    return float(min(value.values()) if isinstance(value, dict) else value)
-
-
-def _kept(card: Card, entry: MeasuredModel, found: Measures) -> Finding:
-    """Return whether the file has what a model asks for."""
-    at_least = entry.model.startswith(("k", "distinct", "entropy", "recursive"))
-    column = "" if entry.column is None else f" on '{entry.column}'"
-    claim = f"{entry.model}{column}: {'at least' if at_least else 'at most'} {entry.asked:g} in every class"
-    value = _value(card, entry, found)
-    if value is None:
-        return leave_unaudited(claim, "the card does not tell the order or the hierarchy behind its distance")
-    holds = value >= entry.asked * (1 - SLACK) if at_least else value <= entry.asked + SLACK
-    evidence: dict[str, Any] = {"measured": value, "asked": entry.asked, "classes": found.classes}
-    if card.guarantee.unit != "row" and entry.model == "k-anonymity":
-        evidence["note"] = "rows were counted; the persons behind them cannot be told apart in a release"
-    if not holds:
-        evidence["reason"] = f"the released file has {value:.6g}"
-    return Finding(claim=claim, verdict=NOT_REFUTED if holds else REFUTED, bound=value, evidence=evidence)
-
-
-def _value(card: Card, entry: MeasuredModel, found: Measures) -> float | None:
-    name = SHORT.get(entry.model)
-    if name == "k":
-        return float(found.k)
-    if name is None or entry.column not in found.sensitive:
-        return None
-    column = found.sensitive[entry.column]
-    if name == "t":
-        distance = _parameter(card, "t_distance", entry.column)
+    @classmethod
+    def of(cls, card: Card, entry: MeasuredModel, groups: Groups) -> MeasuredAgain:
+        """Return an entry of a card measured on the classes of its file."""
+        model = model_on_card(entry, card.guarantee.parameters)
+        if model is None or (model.sensitive is not None and model.sensitive not in groups.sensitive):
+            return cls(entry, model, None)
         kinds = {part.name: part.type for part in card.released.columns}
-        known = {"equal": column.t_equal, "ordered": column.t_ordered, "auto": column.t}
-        return None if kinds.get(entry.column) == Kind.ORDINAL else known.get(str(distance))
-    if name == "alpha" and found.k < float(_parameter(card, "k", entry.column) or 0):
-        return 1.0
-    return float(getattr(column, name))
+        value = model.measure_again(groups, kinds.get(str(entry.column)))
+        return cls(entry, model, None if value is None else float(value))
+
+    def finding(self, card: Card, groups: Groups) -> Finding:
+        """Return whether the file has what the model asks for."""
+        entry, value = self.entry, self.value
+        column = "" if entry.column is None else f" on '{entry.column}'"
+        if self.model is None:
+            return leave_unaudited(f"{entry.model}{column}: {entry.asked:g} in every class", UNKNOWN)
+        side = "at least" if self.model.at_least else "at most"
+        claim = f"{entry.model}{column}: {side} {entry.asked:g} in every class"
+        if value is None:
+            return leave_unaudited(claim, UNTOLD)
+        evidence: dict[str, Any] = {"measured": value, "asked": entry.asked, "classes": groups.count}
+        if card.guarantee.unit != "row" and self.model.sensitive is None:
+            evidence["note"] = "rows were counted; the persons behind them cannot be told apart in a release"
+        holds = self.model.holds(value)
+        if not holds:
+            evidence["reason"] = f"the released file has {value:.6g}"
+        return Finding(claim=claim, verdict=NOT_REFUTED if holds else REFUTED, bound=value, evidence=evidence)
 
 
-def _as_stated(card: Card, table: Table, classes: Sequence[str], found: Measures) -> Finding:
+def _as_stated(card: Card, table: Table, classes: Sequence[str], count: int, again: Sequence[MeasuredAgain]) -> Finding:
     """Return whether the measures on the card are those of the file."""
     sizes = table.frame.group_by(classes).len()["len"] if all(name in table.names for name in classes) else None
-    pairs: dict[str, tuple[float | None, float | None]] = {"classes": (found.classes, card.released.classes)}
+    pairs: dict[str, tuple[float | None, float | None]] = {"classes": (count, card.released.classes)}
     if card.guarantee.unit == "row":
-        pairs |= {
-            f"{entry.model}{'' if entry.column is None else f' on {entry.column}'}": (
-                _value(card, entry, found),
-                entry.measured,
-            )
-            for entry in card.released.models
-        }
+        for one in again:
+            column = "" if one.entry.column is None else f" on {one.entry.column}"
+            pairs[f"{one.entry.model}{column}"] = (one.value, one.entry.measured)
         if sizes is not None:
             stated = card.released.measures
             pairs["smallest class"] = (float(sizes.min() or 0), stated.get("smallest_class"))  # type: ignore[arg-type]
@@ -177,7 +162,7 @@ def _shuffled(table: Table, classes: Sequence[str]) -> Finding:
     return Finding(claim="the order of the rows tells nothing about their classes", verdict=verdict, evidence=evidence)
 
 
-def _dealt(card: Card, path: Path) -> tuple[Table, list[str]]:
+def dealt_values(card: Card, path: Path) -> tuple[Table, list[str]]:
     """Return the sensitive values of a second table, dealt to its groups one row each, and the name of their column."""
     companion: Companion = card.released.companions[0]
     if companion.file is None:

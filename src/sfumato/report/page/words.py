@@ -1,7 +1,6 @@
 """Promises and numbers in plain words, for a steward who has not read the papers.
 
-The sentences follow the definitions of Sweeney 2002 (k-anonymity), Machanavajjhala et al. 2007
-(l-diversity), Li, Li & Venkatasubramanian 2007 (t-closeness) and Wong et al. 2006 ((α, k)-anonymity).
+Each model brings its own sentence (Sweeney 2002; Machanavajjhala et al. 2007; Li, Li & Venkatasubramanian 2007).
 """
 
 from __future__ import annotations
@@ -9,30 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sfumato.models import model_on_card
 from sfumato.release.card import Card, MeasuredModel
 
-SENTENCES = {
-    "k-anonymity": "Every combination of {quasi} is shared by at least {asked} {units}.",
-    "distinct l-diversity": "Among the {units} that share {one}, {column} has at least {asked} different values.",
-    "entropy l-diversity": (
-        "Among the {units} that share {one}, {column} is as varied as at least {asked} equally frequent values."
-    ),
-    "recursive (c, l)-diversity": (
-        "Among the {units} that share {one}, the most frequent value of {column} is less frequent than {c} "
-        "times all values from number {asked} on, by frequency, taken together."
-    ),
-    "t-closeness": (
-        "Among the {units} that share {one}, {column} is spread almost as in the whole table: "
-        "the distance is at most {asked} on a scale from 0 to 1."
-    ),
-    "(α, k)-anonymity": (
-        "Every combination of {quasi} is shared by at least {k} {units}, and no value of {column} makes up more than "
-        "{asked_percent} of them."
-    ),
-}
 LETTERS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 LONG_SET = re.compile(r"\{([^{},]+(?:, [^{},]+){6,})\}")
-SIZE_MODELS = frozenset({"k-anonymity", "(α, k)-anonymity"})
 
 
 def promise(entry: MeasuredModel, card: Card, quasi: Sequence[str]) -> str:
@@ -44,28 +24,25 @@ def promise(entry: MeasuredModel, card: Card, quasi: Sequence[str]) -> str:
     >>> promise(MeasuredModel(model="k-anonymity", asked=2, measured=3), card, ["age", "zip"])
     'Every combination of age and zip is shared by at least 2 rows.'
     """
-    sentence = SENTENCES.get(entry.model)
-    if sentence is None:
+    model = model_on_card(entry, card.guarantee.parameters)
+    if model is None:
         return f"The release satisfies {entry.model} with {entry.asked:g}."
-    introduced = any(other.model in SIZE_MODELS for other in card.released.models)
+    others = [model_on_card(other, card.guarantee.parameters) for other in card.released.models]
+    introduced = any(other is not None and "{quasi}" in other.sentence for other in others)
     one = "a combination" if introduced else f"a combination of {listed(quasi)}"
-    return sentence.format(
-        one="a group number" if card.released.companions else one,
-        quasi=listed(quasi),
-        column=entry.column,
-        asked=f"{entry.asked:g}",
-        asked_percent=percent(entry.asked),
-        units=units(card),
-        c=_parameter(card, "c", entry.column),
-        k=_parameter(card, "k", entry.column),
-    )
-
-
-def _parameter(card: Card, name: str, column: str | None) -> str:
-    value = card.guarantee.parameters.get(name, "")
-    if isinstance(value, dict):
-        value = value.get(str(column), "")
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    stated = {
+        name: f"{value:g}" if isinstance(value, int | float) else str(value)
+        for name, value in model.parameters().items()
+    }
+    told = {
+        "one": "a group number" if card.released.companions else one,
+        "quasi": listed(quasi),
+        "column": entry.column,
+        "asked": f"{entry.asked:g}",
+        "asked_percent": percent(entry.asked),
+        "units": units(card),
+    }
+    return model.sentence.format(**{**stated, **told})
 
 
 def units(card: Card) -> str:

@@ -20,6 +20,7 @@ from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
 from sfumato.evaluate.check import class_columns
+from sfumato.models.base import Model
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 
@@ -40,6 +41,7 @@ def check(
     *,
     schema: Schema | None = None,
     c: float = 2.0,
+    models: Sequence[Model] = (),
     most_points: int = MOST_POINTS,
 ) -> Measures:
     """Return every measure of a Spark DataFrame whose cells may be values, ranges, sets or `*`.
@@ -62,7 +64,7 @@ def check(
         counted = collect_counts(counts)
     finally:
         counts.unpersist()
-    return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights)
+    return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights, models=models)
 
 
 def spark_report(

@@ -88,7 +88,7 @@ class SafePub(PrivateAnonymizer):
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
-        return (cls(epsilon=1),)
+        return (cls(epsilon=1, beta=0.2),)
 
     def prepare(self, table: Table, schema: Schema, models: Sequence[Model]) -> PrivateDraw:
         plan = self.plan(models)
