@@ -29,6 +29,7 @@ def option_group(title: str, choice: str, default: str, words: str, classes: Cla
     called = tuple(name for name, kind in classes.items() for name in (name, *getattr(kind, "aliases", ())))
     first = (choice, Annotated[Literal[called], Parameter(help=words)], default)
     made = make_dataclass(f"{choice.title()}Options", [first, *_fields(classes)], frozen=True, kw_only=True)
+    made.__module__ = __name__  # cyclopts takes a class of the standard library for a plain value
     made.__doc__ = f"{title}: {words}"
     return Parameter(name="*", group=title)(made)
 
