@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato import plugins
 from sfumato.audit import Finding, stream
-from sfumato.audit.stream import DEFAULT_VALUES, Hearing, guesses, stream_pairs
+from sfumato.audit.stream import DEFAULT_VALUES, Hearing, guesses, named_publisher, stream_pairs
 from sfumato.audit.stream.inequality import (
     Distribution,
     Floats,
@@ -23,10 +24,9 @@ from sfumato.audit.stream.inequality import (
     least_share,
     upper_mean,
 )
-from sfumato.audit.stream.looks import LOOKS, published
-from sfumato.audit.stream.publishers import MAKERS, publisher
+from sfumato.audit.stream.looks import LOOKS, run_stream
 from sfumato.cli.main import run
-from sfumato.errors import InputError, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.random import SeededSource, Source
 
 PROVEN = ("rank", "adaptive", "linked", "laplace")
@@ -234,7 +234,7 @@ def test_findings_repeat_from_their_evidence() -> None:
 
 
 def test_rows_are_put_together_from_all_calls() -> None:
-    rows = published(
+    rows = run_stream(
         lambda _rng: StandIn(lambda values: values), np.array([3.0, 5.0]), SeededSource(1), one_by_one=True
     )
     assert rows.numbers.tolist() == [3, 5]
@@ -249,20 +249,20 @@ def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
 
 
 def test_an_unknown_publisher_is_refused() -> None:
-    with pytest.raises(InputError, match="did you mean 'rank'"):
-        publisher("rnak", 1.0, 100)
+    with pytest.raises(ParameterError, match="did you mean 'rank'"):
+        named_publisher("rnak", 1.0, 100)
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", plugins.names("publishers"))
 def test_every_named_publisher_publishes(name: str) -> None:
     records = Distribution.of(DEFAULT_VALUES).draw(50, SeededSource(1))
-    rows = published(publisher(name, 1.0, 20), records, SeededSource(1))
+    rows = run_stream(named_publisher(name, 1.0, 20), records, SeededSource(1))
     assert len(rows.numbers) == 50
 
 
 @pytest.mark.parametrize("neighbours, trials", [("replacement", 200), ("add-remove", 600)])
 def test_doca_falls_to_every_attack_by_itself(neighbours: str, trials: int) -> None:
-    findings = small(publisher("doca", 1.0, 100), records=1000, trials=trials, neighbours=neighbours)
+    findings = small(named_publisher("doca", 1.0, 100), records=1000, trials=trials, neighbours=neighbours)
     attacks = by_attack(findings)
     assert set(attacks) == {"guesses", "equal values", "sizes and times", "values"}
     assert all(finding.refuted for finding in findings)
@@ -271,7 +271,7 @@ def test_doca_falls_to_every_attack_by_itself(neighbours: str, trials: int) -> N
 
 @pytest.mark.parametrize("name", PROVEN)
 def test_publishers_with_a_proof_stand(name: str) -> None:
-    findings = small(publisher(name, 1.0, 20), trials=200, streams=20)
+    findings = small(named_publisher(name, 1.0, 20), trials=200, streams=20)
     assert len(findings) == (4 if name in {"linked", "laplace"} else 3)
     assert not any(finding.refuted for finding in findings)
 

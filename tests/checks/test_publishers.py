@@ -13,91 +13,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato import stream
+from sfumato import plugins, stream
 from sfumato.checks import Check, ConformanceError, publisher_checks
-from sfumato.checks.publishers import Stream, whole_numbers
-from sfumato.checks.tables import JOBS
 from sfumato.random import Source
-from sfumato.schema import Attribute, Kind, Role, Schema
-from sfumato.stream import (
-    CASTLE,
-    DOCA,
-    AdaptiveHistogram,
-    CappedPersons,
-    CategoryWindows,
-    CellHistogram,
-    ClockWindows,
-    LinkedResponse,
-    NaiveLaplace,
-    Published,
-    Publisher,
-    RankedAttributes,
-    RankWindows,
-)
-from sfumato.stream.base import Numbers
-from sfumato.stream.runtime.batch import Batch, Columns
-from sfumato.stream.runtime.checkpoint import Store
+from sfumato.stream import CASTLE, DOCA, CappedPersons, ClockWindows, Published, Publisher
+from sfumato.stream.base import Numbers, Sample
+from sfumato.stream.runtime.batch import Batch, WantedColumns
+from sfumato.stream.runtime.checkpoint import CheckpointFolder
 from sfumato.stream.screens.base import OnBad, Screened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUASI = [
-    Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 99)),
-    Attribute("job", Role.QUASI, Kind.CATEGORY, hierarchy=JOBS),
-]
-DISEASE = Attribute("disease", Role.SENSITIVE, Kind.CATEGORY, categories=("flu", "gout", "ulcer"))
-PATIENTS = Schema({column.name: column for column in (*QUASI, DISEASE, Attribute("id", Role.IDENTIFIER))}, person="id")
-JOBLESS = Schema({"age": QUASI[0]})
-
-
-def patients(seed: int, rows: int) -> Numbers:
-    draw = np.random.default_rng(seed)
-    columns = [draw.integers(0, limit, rows) for limit in (100, 5, 3, max(1, rows // 3))]
-    return np.column_stack(columns).astype(float)
-
-
-def ages(seed: int, rows: int) -> Numbers:
-    return patients(seed, rows)[:, :1].copy()
-
-
-def colours(seed: int, rows: int) -> Numbers:
-    return patients(seed, rows)[:, 1].copy()
-
-
-def pairs(seed: int, rows: int) -> Numbers:
-    return patients(seed, rows)[:, :2].copy()
-
-
-def drives(seed: int, rows: int) -> Numbers:
-    """A value and one of 40 persons."""
-    draw = np.random.default_rng(seed)
-    return np.column_stack([draw.integers(0, 1000, rows), draw.integers(0, 40, rows)]).astype(float)
-
-
-BOUNDS = (0, 1000)
-CASES: list[tuple[Publisher, Stream]] = [
-    (NaiveLaplace(bounds=BOUNDS, epsilon=0.5), whole_numbers),
-    (NaiveLaplace(sensitivity=100), whole_numbers),
-    (DOCA(sensitivity=1000, delay=37, beta=6, m=5), whole_numbers),
-    (DOCA(sensitivity=1000, delay=37, beta=6, m=5, strict=True), whole_numbers),
-    (DOCA(sensitivity=1000, delay=600), whole_numbers),
-    (CASTLE(PATIENTS, k=4, delay=40, beta=5, mu=6), patients),
-    (CASTLE(PATIENTS, k=3, delay=40, beta=5, mu=6, l=2), patients),
-    (CASTLE(JOBLESS, k=5, delay=30, beta=4), ages),
-    (RankWindows(bounds=BOUNDS, window=70, block=8), whole_numbers),
-    (AdaptiveHistogram(bounds=BOUNDS, window=70, bins=16), whole_numbers),
-    (LinkedResponse(bounds=BOUNDS, window=70, bins=8), whole_numbers),
-    (CategoryWindows(("red", "green", "blue", "grey", "black"), window=70), colours),
-    (CategoryWindows(("red", "green", "blue", "grey", "black"), window=70, ordered=True), colours),
-    (RankedAttributes(((0, 99), (0, 4)), window=70, block=8), pairs),
-    (CellHistogram(((0, 99), (0, 4)), window=70), pairs),
-    (CappedPersons(RankWindows(bounds=BOUNDS, window=70, block=8), limit=3), drives),
-]
-NOISY_COUNTS: list[Publisher] = [
-    ClockWindows(bounds=BOUNDS, kind="rank", expected=300, most=400),
-    ClockWindows(bounds=BOUNDS, kind="adaptive", bins=16, expected=300, most=400),
-]
+NOT_BY_NAME: list[type[Publisher]] = [CappedPersons, ClockWindows]
+OFFERED = list(plugins.every("publishers", Publisher).values())
+SAMPLES = [sample for kind in (*OFFERED, *NOT_BY_NAME) for sample in kind.sample()]
+KEEPING = [sample for sample in SAMPLES if sample.keeps_rows]
 
 
 @dataclass(frozen=True)
@@ -109,8 +40,8 @@ class Encoded:
     on_bad: OnBad = field(default_factory=OnBad)
 
     @property
-    def wanted(self) -> Columns:
-        return Columns(tuple(f"c{place}" for place in range(self.width)))
+    def wanted(self) -> WantedColumns:
+        return WantedColumns(tuple(f"c{place}" for place in range(self.width)))
 
     def __call__(self, batch: Batch, first: int) -> Screened:
         del first
@@ -126,16 +57,16 @@ def names(publisher: Publisher, width: int) -> tuple[str, ...]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: f"{type(CASES[number][0]).__name__} {number}")
-def test_publisher_conforms_on_spark(spark: SparkSession, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("sample", KEEPING, ids=lambda sample: type(sample.publisher).__name__)
+def test_publisher_conforms_on_spark(spark: SparkSession, tmp_path: Path, sample: Sample) -> None:
     """Run a stream of three files by one key: the rows of one machine, all of them, numbered without a gap."""
     from sfumato.engines.spark.streams.keys import ByKey
     from sfumato.engines.spark.streams.run import SparkRun
     from sfumato.engines.spark.streams.source import ARRIVAL, read_growing
     from sfumato.engines.spark.streams.stream import SparkStream
 
-    publisher, records = CASES[number]
-    batch = records(4, 360)
+    publisher = sample.publisher
+    batch = sample.records(4, 360)
     table = batch.reshape(len(batch), -1)
     (tmp_path / "in").mkdir()
     for place in range(3):
@@ -146,7 +77,7 @@ def test_publisher_conforms_on_spark(spark: SparkSession, tmp_path: Path, number
     stream = SparkStream(publisher, screen, ByKey("stop"), ARRIVAL)
     SparkRun(stream, tmp_path / "out", tmp_path / "kept").run(read_growing(spark, tmp_path / "in", files=2))
     found = pl.read_parquet(tmp_path / "out" / "**" / "*.parquet", hive_partitioning=False).sort("seq")
-    with Store.open(tmp_path / "kept") as store:
+    with CheckpointFolder.open(tmp_path / "kept") as store:
         begun = store.load()
     assert begun is not None
     alone = stream.task(tmp_path / "kept", begun.stream).for_key("7")
@@ -160,10 +91,9 @@ def test_publisher_conforms_on_spark(spark: SparkSession, tmp_path: Path, number
 
 
 def every_check() -> Iterator[tuple[Publisher, Check]]:
-    for publisher, records in CASES:
-        yield from ((publisher, check) for check in publisher_checks(publisher, records))
-    for publisher in NOISY_COUNTS:
-        yield from ((publisher, check) for check in publisher_checks(publisher, keeps_rows=False))
+    for sample in SAMPLES:
+        checks = publisher_checks(sample.publisher, sample.records, keeps_rows=sample.keeps_rows)
+        yield from ((sample.publisher, check) for check in checks)
 
 
 @pytest.mark.parametrize(

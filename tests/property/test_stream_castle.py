@@ -102,9 +102,9 @@ class Watched(CASTLE):
 
     places: list[int]
 
-    def _released(self, out: Outgoing, cursor: Integers) -> Published:
+    def _publish_left(self, out: Outgoing, cursor: Integers) -> Published:
         self.places = [*getattr(self, "places", []), *out.positions[: cursor[0]].tolist()]
-        return super()._released(out, cursor)
+        return super()._publish_left(out, cursor)
 
 
 @pytest.mark.parametrize("person", [False, True])

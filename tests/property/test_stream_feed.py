@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sfumato.stream.connectors.file import inlet
 from sfumato.stream.connectors.file.feed import Feed
-from sfumato.stream.runtime.batch import Columns, number
+from sfumato.stream.runtime.batch import WantedColumns, number
 
 CELLS = st.one_of(
     st.integers(-(10**18), 10**18).map(str),
@@ -81,7 +81,7 @@ def test_csv_is_read_as_the_standard_library_reads_it(
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inlet, "PIECE", piece)
-        assert same(records(Feed(path, Columns(("b",), ("c",)))), twin(text))
+        assert same(records(Feed(path, WantedColumns(("b",), ("c",)))), twin(text))
 
 
 @given(rows=ROWS, piece=st.integers(1, 60), form=st.sampled_from(["csv", "gz", "jsonl"]))
@@ -96,11 +96,11 @@ def test_every_offset_that_is_told_leads_to_the_rest(
         path.write_bytes(gzip.compress(text) if form == "gz" else text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inlet, "PIECE", piece)
-        whole = records(Feed(path, Columns(("b",), ("c",))))
-        feed, done = Feed(path, Columns(("b",), ("c",))), 0
+        whole = records(Feed(path, WantedColumns(("b",), ("c",))))
+        feed, done = Feed(path, WantedColumns(("b",), ("c",))), 0
         for batch in feed.batches():
             done += batch.count
-            assert same(records(Feed(path, Columns(("b",), ("c",))), feed.offset), whole[done:])
+            assert same(records(Feed(path, WantedColumns(("b",), ("c",))), feed.offset), whole[done:])
     assert len(whole) == len(rows)
 
 
@@ -109,7 +109,7 @@ def test_a_number_in_a_cell_is_what_python_reads(folder: Path, cell: str) -> Non
     path = folder / "in.csv"
     text = written([("", cell, "c")], "\n")
     path.write_text(text, encoding="utf-8", newline="")
-    found = records(Feed(path, Columns(("b",), ("c",))))
+    found = records(Feed(path, WantedColumns(("b",), ("c",))))
     assert same(found, [(number(cell), "c")])
 
 
@@ -118,10 +118,10 @@ def test_parquet_goes_on_from_any_record(tmp_path: Path) -> None:
     pl.DataFrame({"a": [0] * 5, "b": [1.5, None, math.inf, -2.0, 3.0], "c": ["x", None, "y", "z", "w"]}).write_parquet(
         path
     )
-    whole = records(Feed(path, Columns(("b",), ("c",))))
+    whole = records(Feed(path, WantedColumns(("b",), ("c",))))
     assert same(whole, [(1.5, "x"), (math.nan, None), (math.nan, "y"), (-2.0, "z"), (3.0, "w")])
     for offset in range(6):
-        assert same(records(Feed(path, Columns(("b",), ("c",))), offset), whole[offset:])
+        assert same(records(Feed(path, WantedColumns(("b",), ("c",))), offset), whole[offset:])
 
 
 def test_a_pipe_gives_what_has_come_and_waits_without_blocking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_a_pipe_gives_what_has_come_and_waits_without_blocking(monkeypatch: pyte
     os.write(into, b"b,c\n1,x\n2,")
     with os.fdopen(out, "rb") as pipe:
         monkeypatch.setattr(inlet, "STANDARD_INPUT", pipe.fileno())
-        batches = Feed("-", Columns(("b",))).batches()
+        batches = Feed("-", WantedColumns(("b",))).batches()
         assert next(batches).numbers["b"].tolist() == [1.0]
         assert next(batches).count == 0
         os.write(into, b"y\n")

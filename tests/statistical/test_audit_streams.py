@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 
 from sfumato.audit import stream
-from sfumato.audit.stream import Hearing, guesses
+from sfumato.audit.stream import Hearing, guesses, named_publisher
 from sfumato.audit.stream.inequality import Distribution
-from sfumato.audit.stream.publishers import publisher
 from sfumato.random import SeededSource, Source
 from sfumato.stream import DOCA, LinkedResponse
 
@@ -20,7 +19,7 @@ from sfumato.stream import DOCA, LinkedResponse
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["rank", "adaptive", "linked", "laplace"])
 def test_publishers_with_a_proof_stand_at_full_strength(name: str) -> None:
-    findings = stream(publisher(name, 1.0, 100), claim=1.0, rng=SeededSource(11))
+    findings = stream(named_publisher(name, 1.0, 100), claim=1.0, rng=SeededSource(11))
     assert not any(finding.refuted for finding in findings)
 
 

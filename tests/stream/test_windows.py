@@ -16,7 +16,7 @@ from sfumato.random import SeededSource
 from sfumato.random.random_words import WordRun
 from sfumato.stream.noise import laplace_draws, noise_scale
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
-from sfumato.stream.publishers.auto import Choice, auto
+from sfumato.stream.publishers.auto import PublisherChoice, auto
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.publishers.counts import CategoryWindows, CellHistogram, Shares, apportion, simplex
 from sfumato.stream.publishers.doca import DOCA
@@ -212,15 +212,15 @@ def test_the_choice_follows_public_numbers() -> None:
     assert isinstance(auto((0, 100), keep="order"), LinkedResponse)
     assert isinstance(auto((0, 100), epsilon=0.02, delay=30), RankWindows)
     assert auto((0, 100), epsilon=30.0, keep="order").name == "laplace"
-    assert "predicted mean squared error" in Choice((0, 100)).reason()
+    assert "predicted mean squared error" in PublisherChoice((0, 100)).reason()
     for name, value in (("bounds", (1, 0)), ("epsilon", 0), ("delay", 0), ("keep", "both")):
-        with pytest.raises(ParameterError, match=f"The '{name}' parameter of Choice"):
-            Choice(**{"bounds": (0, 1), name: value})  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match=f"The '{name}' parameter of PublisherChoice"):
+            PublisherChoice(**{"bounds": (0, 1), name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epsilon, delay", [(0.05, 100), (1.0, 1000)])
 def test_the_better_prediction_is_the_better_publisher(epsilon: float, delay: int) -> None:
-    choice = Choice((0, 1000), epsilon, delay)
+    choice = PublisherChoice((0, 1000), epsilon, delay)
     values = np.random.default_rng(1).uniform(0, 1000, 100 * delay)
     measured = {
         "rank": RankWindows((0, 1000), delay, epsilon, choice.block, rng=SeededSource(1)),

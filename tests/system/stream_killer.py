@@ -21,13 +21,13 @@ import numpy as np
 
 from sfumato.stream import NaiveLaplace, Publisher
 from sfumato.stream.connectors.file import inlet
-from sfumato.stream.connectors.file.csv_lines import CsvParser
+from sfumato.stream.connectors.file.parsers import CsvParser
 from sfumato.stream.publishers.doca import DOCA
 from sfumato.stream.publishers.linked import LinkedResponse
 from sfumato.stream.publishers.rank import RankWindows
-from sfumato.stream.runtime.batch import Columns
+from sfumato.stream.runtime.batch import WantedColumns
+from sfumato.stream.runtime.hooks import Hooks, Pace
 from sfumato.stream.runtime.job import Job
-from sfumato.stream.runtime.runner import Hooks, Pace
 from sfumato.stream.screens.base import NumberScreen
 
 BOUNDS = (0.0, 1000.0)
@@ -140,7 +140,7 @@ def main() -> None:
     folder, name, way, seed = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
     values = np.random.default_rng(seed).integers(0, 1001, RECORDS)
     (folder / "in.csv").write_text("hours\n" + "".join(f"{value}\n" for value in values))
-    CsvParser(b"hours\n", Columns(("hours",)), "in.csv")(b"5\n")  # compiled code is loaded before the first fork
+    CsvParser(b"hours\n", WantedColumns(("hours",)), "in.csv")(b"5\n")  # compiled code is loaded before the first fork
     made(name).push_many(np.zeros(1000))
     import_module("sfumato.tabular.republication.history")
     moment = random.Random(seed)  # noqa: S311  # when to kill is no secret

@@ -157,7 +157,7 @@ def test_a_publisher_without_a_promise_may_put_bad_records_aside(folder: Path) -
         (["in.csv", "-o", "out.csv", "--column", "hours", "--publisher", "rank"], "rank needs --bounds LOW HIGH"),
         (
             ["in.csv", "-o", "out.csv", "--column", "hours", *RANK, "--beta", "3"],
-            "--beta is not an option of rank, but of doca, castle",
+            "--beta is not an option of rank, but of castle, doca",
         ),
         (["in.csv", "-o", "out.csv", "--column", "hours", *RANK, "--on-bad", "drop"], "--on-bad is 'drop'"),
         (

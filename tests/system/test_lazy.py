@@ -13,7 +13,7 @@ from sfumato.cli.main import run
 
 HEAVY = {"polars", "numpy", "numba", "narwhals", "matplotlib", "pandas", "pyarrow", "scipy", "llvmlite"}
 LIGHT = {"polars", "numpy"}  # what classes need to be looked at; compilers, plots and foreign frames wait
-FROM_CLASSES = {"anonymize", "republish"}  # their options are those of the classes that are offered
+FROM_CLASSES = {"anonymize", "republish", "stream"}  # their options are those of the classes that are offered
 LIST_MODULES = "import sys; sys.argv[0] = 'sfumato'\nfrom sfumato.cli.main import run\ncode = run({arguments!r})\n"
 REPORT = "print('CODE', code); print('MODULES', *sorted({name.partition('.')[0] for name in sys.modules}))"
 COMMANDS = ["anonymize", "check", "schema", "stream"]

@@ -56,7 +56,7 @@ def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     from sfumato.engines.spark.streams.noise_key import FILE, read_key
     from sfumato.random import KeyedSource
     from sfumato.stream import RankWindows
-    from sfumato.stream.runtime.checkpoint import Store
+    from sfumato.stream.runtime.checkpoint import CheckpointFolder
 
     del session
     command = ["stream", "in", "-o", "out", "--column", "wait", "--key", "stop", "--checkpoint", "kept", *RANK]
@@ -65,7 +65,7 @@ def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     found = pl.read_parquet("out/**/*.parquet", hive_partitioning=False)
     assert found.columns == ["wait", "stop", "group", "size", "seq"]
     key = read_key(folder / "kept" / FILE)
-    with Store.open("kept") as store:
+    with CheckpointFolder.open("kept") as store:
         begun = store.load()
     assert begun is not None
     values = np.nan_to_num(records["wait"].cast(pl.Float64, strict=False).to_numpy().clip(0, 100), nan=50.0)
@@ -100,7 +100,7 @@ def test_persons_stay_in_one_bucket_and_a_followed_folder_goes_on(
     from sfumato.engines.spark.streams.source import ARRIVAL, read_growing
     from sfumato.engines.spark.streams.stream import SparkStream
     from sfumato.stream import CappedPersons, LinkedResponse
-    from sfumato.stream.runtime.runner import Hooks
+    from sfumato.stream.runtime.hooks import Hooks
     from sfumato.stream.screens.base import NumberScreen
     from sfumato.stream.screens.times import MarkedScreen
 

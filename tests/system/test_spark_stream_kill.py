@@ -96,12 +96,12 @@ def undisturbed(session: SparkSession, folder: Path, place: Path) -> pl.DataFram
     from sfumato.engines.spark.streams.noise_key import FILE
     from sfumato.engines.spark.streams.run import SparkRun
     from sfumato.engines.spark.streams.source import read_growing
-    from sfumato.stream.runtime.checkpoint import Store
+    from sfumato.stream.runtime.checkpoint import CheckpointFolder
 
     place.mkdir()
     (place / "kept").mkdir()
     shutil.copy2(folder / "kept" / FILE, place / "kept" / FILE)
-    with Store.open(folder / "kept") as before, Store.open(place / "kept") as after:
+    with CheckpointFolder.open(folder / "kept") as before, CheckpointFolder.open(place / "kept") as after:
         begun = before.load()
         assert begun is not None
         question = {**begun.question, "output": str((place / "out").resolve())}

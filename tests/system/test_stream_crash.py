@@ -16,8 +16,8 @@ from sfumato.errors import InputError
 from sfumato.stream import NaiveLaplace, Publisher
 from sfumato.stream.publishers.doca import DOCA
 from sfumato.stream.publishers.rank import RankWindows
+from sfumato.stream.runtime.hooks import Hooks, Pace
 from sfumato.stream.runtime.job import Job
-from sfumato.stream.runtime.runner import Hooks, Pace
 from sfumato.stream.screens.base import NumberScreen, OnBad
 
 RECORDS = 23

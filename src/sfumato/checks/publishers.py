@@ -17,26 +17,14 @@ import numpy as np
 from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.errors import InputError
 from sfumato.random import KEYED, KeyedSource, SeededSource, Source
-from sfumato.stream.base import Published, Publisher
+from sfumato.stream.base import Published, Publisher, SampleStream, whole_numbers
 
 ROWS = 400
-Stream = Callable[[int, int], Any]
 Together = tuple[Any, ...]
 
 
-def whole_numbers(seed: int, rows: int) -> Any:
-    """Return a stream of numbers between 0 and 1000 with many ties and a drift.
-
-    >>> whole_numbers(1, 3).shape
-    (3,)
-    """
-    draw = np.random.default_rng(seed)
-    drift = np.linspace(0, 400, rows)
-    return np.round(np.clip(draw.normal(300 + drift, draw.choice([5.0, 200.0], rows)), 0, 1000))
-
-
 def publisher_checks(
-    publisher: Publisher, stream: Stream = whole_numbers, *, keeps_rows: bool = True
+    publisher: Publisher, stream: SampleStream = whole_numbers, *, keeps_rows: bool = True
 ) -> Iterator[Check]:
     """Yield the checks for one publisher on streams that `stream(seed, rows)` gives, as `push_many` takes them.
 
@@ -203,7 +191,7 @@ CHECKS: dict[str, Callable[[Publisher, Any, int], None]] = {
 }
 
 
-def _bounded(publisher: Publisher, stream: Stream) -> None:
+def _bounded(publisher: Publisher, stream: SampleStream) -> None:
     subject = fresh(publisher, SeededSource(1))
     sizes = []
     batch = stream(1, 40 * ROWS)
@@ -214,7 +202,7 @@ def _bounded(publisher: Publisher, stream: Stream) -> None:
     expect(late <= 1.25 * early + 256, f"the state grew from {early} to {late} bytes")
 
 
-def _empty(publisher: Publisher, stream: Stream) -> None:
+def _empty(publisher: Publisher, stream: SampleStream) -> None:
     subject = fresh(publisher, SeededSource(1))
     expect(len(subject.push_many(stream(1, ROWS)[:0])) == 0, "rows leave though none came")
     expect(len(subject.flush()) == 0, "an empty stream ends with rows")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from sfumato import plugins
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 
+if TYPE_CHECKING:
+    Named = str
+else:
+    Named = Literal[plugins.names("publishers")]
+
 
 def stream(
     *,
-    publisher: Literal["doca", "castle", "laplace", "rank", "adaptive", "linked"],
+    publisher: Named,
     epsilon: float = 1.0,
     neighbours: Literal["replacement", "add-remove"] = "replacement",
     delay: Whole = 100,
@@ -45,7 +51,7 @@ def stream(
     import secrets
 
     from sfumato.audit import stream as attack
-    from sfumato.audit.stream.publishers import publisher as named
+    from sfumato.audit.stream import named_publisher
     from sfumato.core.progress import listening
     from sfumato.random import SeededSource
 
@@ -56,7 +62,7 @@ def stream(
         step("attacking")
         with listening(step.share):
             findings = attack(
-                named(publisher, epsilon, delay or 0),
+                named_publisher(publisher, epsilon, delay or 0),
                 claim=epsilon,
                 neighbours=neighbours,
                 rng=SeededSource(start),

@@ -8,12 +8,15 @@ beside, flush, rename, flush the folder.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sfumato.errors import InputError
+
+LOCK = ".lock"
 
 
 class Staging:
@@ -130,3 +133,36 @@ def hold(lock: int, name: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(f"{name} is in use by another process; wait until it is done") from None
+
+
+@contextmanager
+def hold_folder(folder: str | Path, what: str, known: str) -> Iterator[Path]:
+    """Yield a folder of records, made if it is not there, readable by its owner only and locked until the block ends.
+
+    `what` is the word for it in errors; a folder that holds other files than `known` without it is refused.
+
+    >>> import tempfile
+    >>> with hold_folder(Path(tempfile.mkdtemp()) / "kept", "checkpoint", "checkpoint") as path:
+    ...     [file.name for file in path.iterdir()]
+    ['.lock']
+    """
+    path = Path(folder)
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        _refuse_strange(path, what, known)
+        path.chmod(0o700)
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InputError(f"{what} '{path}' cannot be opened: {error.strerror}") from error
+    try:
+        hold(lock, f"{what} '{path}'")
+        yield path
+    finally:
+        os.close(lock)
+
+
+def _refuse_strange(path: Path, what: str, known: str) -> None:
+    strange = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    if strange and known not in strange:
+        lacks = "" if known == what else f" and no {known}"
+        raise InputError(f"folder '{path}' is not a {what}: it has '{strange[0]}'{lacks}; choose another")

@@ -173,8 +173,10 @@ class Validated:
     OPTIONS: ClassVar[Mapping[str, Option]] = {}
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any], *, called: str) -> Self:
+    def from_options(cls, given: Mapping[str, Any], *, called: str, **fixed: Any) -> Self:
         """Return an instance made of command-line options, by their names there; `called` is what a person typed.
+
+        `fixed` are parameters that come from elsewhere, such as public bounds from a schema.
 
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)
@@ -192,7 +194,7 @@ class Validated:
             if name not in parameters:
                 taken = ", ".join(sorted(option.flag(parameter) for parameter, option in cls.OPTIONS.items()))
                 raise ParameterError(f"{Option('').flag(name)} is no option of {called}; it takes {taken or 'none'}")
-        return cls(**{parameters[name]: value for name, value in given.items()})
+        return cls(**fixed, **{parameters[name]: value for name, value in given.items()})
 
     def __post_init__(self) -> None:
         for name, rule in self.RULES.items():

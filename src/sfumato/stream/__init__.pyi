@@ -12,5 +12,8 @@ from .publishers.laplace import NaiveLaplace as NaiveLaplace
 from .publishers.linked import LinkedResponse as LinkedResponse
 from .publishers.rank import RankedAttributes as RankedAttributes
 from .publishers.rank import RankWindows as RankWindows
+from .runtime.job import publish as publish
+from .setup import StreamSetup as StreamSetup
+from .setup import build as build
 from .windows import WindowedPublisher as WindowedPublisher
 from .wrappers import CappedPersons as CappedPersons

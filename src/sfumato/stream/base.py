@@ -7,22 +7,32 @@ again (the interface follows river's `learn_one`/`learn_many`; Montiel et al. 20
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.files import write_durably
-from sfumato.core.parameters import Validated
-from sfumato.errors import InputError
+from sfumato.core.parameters import Option, Validated
+from sfumato.errors import InputError, ParameterError
+from sfumato.random import Source
 from sfumato.release import Card
+
+if TYPE_CHECKING:
+    from sfumato.schema import Schema
+    from sfumato.stream.publishers.clock import ClockWindows
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 ReleasedColumns = dict[str, Numbers | list[str]]
+PublicBounds = tuple[float, float]
+SampleStream = Callable[[int, int], Any]
+AUDITED: PublicBounds = (0.0, 100.0)  # the records that the auditor draws
+EPSILON = Option("The privacy loss ε.")
+DELAY = Option("The most records held back, or the window's size.", name="delay")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +89,85 @@ class Published:
             yield Group(int(self.group[start]), self.values[start:end], places)
 
 
-class Publisher(Validated, ABC):
+class ColumnFactory(Validated):
+    """What may be named after `--publisher`: class methods that make a publisher of declared columns and given options.
+
+    `name` is what a person types. Options come by their command-line names: those of `OPTIONS`, and of `SHARED`, the
+    options of every stream that this one takes: bounds, schema, quasi, person, per_person, horizon, every, time. Where
+    `takes_several` is set, there may be several columns (`for_numbers`); where `takes_tuples` is, records are tuples
+    that a schema declares (`for_tuples`).
+
+    >>> from sfumato.stream import RankWindows
+    >>> RankWindows.for_number((0, 10), {"delay": 100}).window
+    100
+    """
+
+    name: ClassVar[str]
+    SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema")
+    takes_several: ClassVar[bool] = False
+    takes_tuples: ClassVar[bool] = False
+
+    @classmethod
+    def for_number(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> Publisher:
+        """Return the publisher of one column of numbers; `bounds` are public, None where none are declared."""
+        if bounds is None:
+            raise ParameterError(f"{cls.name} needs --bounds LOW HIGH, which are public")
+        return cls.from_options(given, called=cls.name, bounds=bounds)  # type: ignore[return-value]
+
+    @classmethod
+    def for_numbers(cls, bounds: Sequence[PublicBounds], given: Mapping[str, Any]) -> Publisher:
+        """Return the publisher of several columns of numbers within public bounds."""
+        del bounds, given
+        raise ParameterError(f"{cls.name} publishes one column; name it with --column")
+
+    @classmethod
+    def for_categories(cls, categories: tuple[str, ...], given: Mapping[str, Any]) -> Publisher | None:
+        """Return the publisher of a column of declared categories; None where only numbers are taken."""
+        del categories, given
+        return None
+
+    @classmethod
+    def for_clock(cls, bounds: PublicBounds, given: Mapping[str, Any]) -> ClockWindows:
+        """Return the publisher of one column of numbers whose windows end by the clock."""
+        del bounds, given
+        raise ParameterError(f"{cls.name} has no windows that end by the clock; leave --every out")
+
+    @classmethod
+    def for_tuples(cls, schema: Schema, given: Mapping[str, Any]) -> Any:
+        """Return the publisher of the tuples that a schema declares, which a `TupleScreen` can stand before."""
+        del schema, given
+        raise ParameterError(f"{cls.name} publishes numbers; name their column with --column")
+
+
+def whole_numbers(seed: int, rows: int) -> Numbers:
+    """Return a stream of numbers between 0 and 1000 with many ties and a drift.
+
+    >>> whole_numbers(1, 3).shape
+    (3,)
+    """
+    draw = np.random.default_rng(seed)
+    drift = np.linspace(0, 400, rows)
+    drawn = draw.normal(300 + drift, draw.choice([5.0, 200.0], rows))
+    return np.round(np.clip(drawn, 0.0, 1000.0)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A publisher with small parameters and streams for it, as the conformance suite runs it.
+
+    `records(seed, rows)` gives a stream as `push_many` takes it; `keeps_rows` says that as many rows leave as came.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> Sample(NaiveLaplace(bounds=(0, 1000))).records(1, 3).shape
+    (3,)
+    """
+
+    publisher: Publisher
+    records: SampleStream = whole_numbers
+    keeps_rows: bool = True
+
+
+class Publisher(ColumnFactory, ABC):
     """A stream publisher: a dataclass of validated parameters that also holds the state of one stream.
 
     A subclass is a `@dataclass(eq=False)` whose fields are its parameters, each with its rule, and takes the source of
@@ -98,7 +186,6 @@ class Publisher(Validated, ABC):
     True
     """
 
-    name: ClassVar[str]
     linked: ClassVar[bool]
     needs_clock: ClassVar[bool] = False  # windows end by the clock, which must be one for all records
 
@@ -135,6 +222,17 @@ class Publisher(Validated, ABC):
     @abstractmethod
     def card(self, *names: str) -> Card:
         """Return the card of the release of the columns `names`, with 0 rows: the runner counts them."""
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        """Return publishers of this class, or made by it, that the conformance suite runs."""
+        raise ParameterError(f"{cls.__name__} has no sample() for the conformance suite; write one")
+
+    @classmethod
+    def for_audit(cls, epsilon: float, delay: int, rng: Source) -> Any:
+        """Return a publisher of single numbers from 0 to 100, as the auditor attacks it."""
+        del epsilon, delay, rng
+        raise ParameterError(f"{cls.name} cannot be audited by its name: it has no for_audit(); audit one you made")
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name, as they stand on the card and in a state's fingerprint."""

@@ -16,7 +16,7 @@ from sfumato.core.parameters import Real, Whole
 from sfumato.random import Part, Source
 from sfumato.random.random_words import WordRun
 from sfumato.release import Card
-from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.base import AUDITED, DELAY, EPSILON, Integers, Numbers, Published, Publisher, Sample
 from sfumato.stream.card import private_card, windows_note
 from sfumato.stream.noise import add_noise
 from sfumato.stream.state import Array, Saved, pack, unpack
@@ -36,6 +36,8 @@ class WindowedPublisher(Publisher):
     """
 
     RULES: ClassVar = {"window": Whole(1), "epsilon": Real(0, above=True)}
+    OPTIONS: ClassVar = {"epsilon": EPSILON, "window": DELAY}
+    SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema", "person", "per_person", "horizon", "time")
     NOTES: ClassVar[tuple[str, ...]] = ()
     linked: ClassVar[bool] = False
     released_type: ClassVar[str] = "number"
@@ -166,6 +168,16 @@ class WindowedPublisher(Publisher):
     def card(self, *names: str) -> Card:
         notes = [windows_note(self.window), *self.NOTES]
         return private_card(self, names, self.epsilon, notes=notes, kind=self.released_type, source=self._run.source)
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        """Return a publisher of numbers from 0 to 1000; where a class takes no `bounds`, it writes its own."""
+        return (Sample(cls(bounds=(0, 1000), window=70)),)  # type: ignore[call-arg]  # parameters of the subclass
+
+    @classmethod
+    def for_audit(cls, epsilon: float, delay: int, rng: Source) -> Any:
+        """Return a publisher of single numbers from 0 to 100; where a class takes no `bounds`, it writes its own."""
+        return cls(bounds=AUDITED, window=delay, epsilon=epsilon, rng=rng)  # type: ignore[call-arg]
 
     def _as_array(self) -> Numbers:
         return np.array(self._waiting, dtype=np.float64).reshape(-1, *self._shape)

@@ -19,7 +19,7 @@ from sfumato.core.parameters import Optional, Real, Whole
 from sfumato.errors import InputError
 from sfumato.random import Source
 from sfumato.release import Card
-from sfumato.stream.base import Numbers, Published, Publisher
+from sfumato.stream.base import Numbers, Published, Publisher, Sample
 from sfumato.stream.card import EVENT
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.state import Saved, pack, unpack
@@ -121,6 +121,12 @@ class CappedPersons(WrappingPublisher):
     def flush(self) -> Published:
         return self.publisher.flush()
 
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        from sfumato.stream.publishers.rank import RankWindows
+
+        return (Sample(cls(RankWindows(bounds=(0, 1000), window=70, block=8), limit=3), sample_persons),)
+
     def counted(self, records: Numbers) -> Numbers:
         """Return the records' values, NaN for those beyond a person's limit."""
         values = records[:, 0].copy() if len(records) else np.empty(0)
@@ -171,6 +177,16 @@ class CappedPersons(WrappingPublisher):
         return msgspec.structs.replace(
             card, algorithm=self.name, guarantee=promise, assumptions=[*capped, *kept], released=released
         )
+
+
+def sample_persons(seed: int, rows: int) -> Numbers:
+    """Return a stream of numbers from 0 to 999, each of one of 40 persons.
+
+    >>> sample_persons(1, 3).shape
+    (3, 2)
+    """
+    draw = np.random.default_rng(seed)
+    return np.column_stack([draw.integers(0, 1000, rows), draw.integers(0, 40, rows)]).astype(np.float64)
 
 
 @dataclass(frozen=True)

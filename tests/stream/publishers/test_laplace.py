@@ -37,7 +37,7 @@ def test_the_noise_has_the_scale_it_says() -> None:
 )
 def test_the_scale_covers_the_bounds_on_the_grid(low: int, width: float, epsilon: float, values: list[float]) -> None:
     publisher = NaiveLaplace(bounds=(low, low + width), epsilon=epsilon)
-    fitted = publisher._all_within(np.array([low, low + width, *values], dtype=float))
+    fitted = publisher._clamp_all(np.array([low, low + width, *values], dtype=float))
     steps = np.rint(fitted / publisher._step)
     assert Fraction(publisher._scale) * Fraction(epsilon) >= int(steps.max() - steps.min())
 

@@ -16,12 +16,12 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.random import SeededSource
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.connectors.file.feed import Feed
-from sfumato.stream.connectors.file.inlet import known, mark
-from sfumato.stream.connectors.file.outlet import Appended, Place
+from sfumato.stream.connectors.file.inlet import is_known, mark
+from sfumato.stream.connectors.file.sink import Appended, OutputMark
 from sfumato.stream.publishers.castle import CASTLE
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.runtime.batch import Batch
-from sfumato.stream.runtime.live import Live, Progress
+from sfumato.stream.runtime.hooks import Live, StreamProgress
 from sfumato.stream.screens.base import NumberScreen, OnBad
 from sfumato.stream.screens.times import duration, seconds
 from sfumato.stream.screens.tuples import TupleScreen
@@ -51,18 +51,18 @@ class Terminal(io.StringIO):
 
 def test_the_live_line_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([1.0, 1.1, 2.0, 3.0])
-    monkeypatch.setattr("sfumato.stream.runtime.live.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr("sfumato.stream.runtime.hooks.time.monotonic", lambda: next(moments))
     shown, hidden = Terminal(), io.StringIO()
     line = Live(0.5, shown)
     for records in (1000, 1100, 3000):
-        line(Progress(records, records, 3, 7))
+        line(StreamProgress(records, records, 3, 7))
     drawn = shown.getvalue()
     assert drawn.count("\r") == 2  # the second news came too soon after the first
     assert drawn.rpartition("\r")[2].strip() == "3,000 records  2,000/s  3 groups  7 held  ε 0.5"
     line.close()
     assert shown.getvalue().rstrip("\r").rpartition("\r")[2].strip() == ""
     quiet = Live(None, hidden)
-    quiet(Progress(1, 1, 1, 1))
+    quiet(StreamProgress(1, 1, 1, 1))
     quiet.close()
     assert hidden.getvalue() == ""
 
@@ -110,7 +110,7 @@ def test_an_outlet_is_cut_back_to_its_place_and_nothing_else(tmp_path: Path) -> 
     outlet.append(b"y" * 10)
     assert Appended(file, place).place == place
     assert file.read_bytes() == b"x" * 10_000
-    for wrong in (Place(10_001, place.tail), Place(9_999, place.tail)):
+    for wrong in (OutputMark(10_001, place.tail), OutputMark(9_999, place.tail)):
         file.write_bytes(b"x" * 9_000 + b"z" * 2_000)
         with pytest.raises(InputError, match="is not what the checkpoint left"):
             Appended(file, wrong)
@@ -120,14 +120,14 @@ def test_an_input_is_known_again_by_what_was_read_of_it(tmp_path: Path) -> None:
     file = tmp_path / "in"
     file.write_bytes(b"a" * 100_000)
     part, whole = mark(file, 90_000, grows=True), mark(file, 0, grows=False)
-    assert known(file, part)
-    assert known(file, whole)
+    assert is_known(file, part)
+    assert is_known(file, whole)
     file.write_bytes(b"a" * 100_001)
-    assert known(file, part)
-    assert not known(file, whole)
+    assert is_known(file, part)
+    assert not is_known(file, whole)
     for changed in (b"b" + b"a" * 99_999, b"a" * 89_999 + b"b" * 10_001, b"a" * 89_999):
         file.write_bytes(changed)
-        assert not known(file, part)
+        assert not is_known(file, part)
 
 
 def test_a_record_without_an_end_is_refused_before_memory_is_full(

@@ -13,14 +13,16 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import numpy as np
 
+from sfumato import plugins
 from sfumato.audit.epsilon import epsilon
 from sfumato.audit.epsilon.pairs import Pair, worst_pair
 from sfumato.audit.stream.inequality import Distribution, Floats, Predictor, epsilon_from, least_share, upper_mean
-from sfumato.audit.stream.looks import LOOKS, Factory, Look, published
+from sfumato.audit.stream.looks import LOOKS, Factory, Look, run_stream
 from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.core.progress import tell
 from sfumato.random import SecureSource, Source
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
+from sfumato.stream import Publisher
 
 DEFAULT_VALUES = tuple(100 * (place / 11) ** 2 for place in range(12))
 """The declared distribution unless another is given: twelve equally likely values from 0 to 100, most of them small."""
@@ -94,14 +96,25 @@ def stream(  # noqa: PLR0913  # the claim, what the records are like, and how ha
     hearing = Hearing(claim, neighbours, records, streams, trials, confidence)
     source = SecureSource() if rng is None else rng
     distribution = Distribution.of(values)
-    linked = published(publisher, distribution.draw(2, source), source).position is not None
+    linked = run_stream(publisher, distribution.draw(2, source), source).position is not None
     found = [guesses(publisher, hearing, distribution, source)] if linked else []
     length = min(max(SHORTEST, 3 * getattr(publisher(source), "delay", 0) // 2), LONGEST)
     tried = stream_pairs(distribution, length) if pairs is None else pairs
     for place, look in enumerate(LOOKS):
         tell(0.4 + 0.2 * place, look.words)
-        found.append(_looked(publisher, hearing, look, tried, source))
+        found.append(_look_finding(publisher, hearing, look, tried, source))
     return found
+
+
+def named_publisher(name: str, epsilon: float, delay: int) -> Factory:
+    """Return what makes a publisher of that name, ours or anybody's, for records from 0 to 100.
+
+    >>> named_publisher("dcoa", 1.0, 100)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: there is no publisher 'dcoa'; did you mean 'doca'?
+    """
+    kind = plugins.find("publishers", name, Publisher)
+    return lambda rng: kind.for_audit(epsilon, delay, rng)
 
 
 def stream_pairs(distribution: Distribution, length: int) -> list[Pair]:
@@ -127,12 +140,12 @@ def stream_pairs(distribution: Distribution, length: int) -> list[Pair]:
 def guesses(publisher: Factory, hearing: Hearing, distribution: Distribution, source: Source) -> Finding:
     """Return whether records are guessed better than ε allows: predictor and error from streams of their own."""
     tell(0.0, "fixing a predictor")
-    rows = [_guessable(publisher, hearing, distribution, source) for _ in range(hearing.streams)]
+    rows = [_fresh_stream(publisher, hearing, distribution, source) for _ in range(hearing.streams)]
     predictor = Predictor.fit(*(np.concatenate(part) for part in zip(*rows, strict=True)))
     tell(0.2, "guessing records of fresh streams")
     errors = np.empty(hearing.streams)
     for place in range(hearing.streams):
-        shown, sizes, records = _guessable(publisher, hearing, distribution, source)
+        shown, sizes, records = _fresh_stream(publisher, hearing, distribution, source)
         missed = distribution.variance * (hearing.records - len(records))  # what never left is guessed by the mean
         errors[place] = (((predictor.guess(shown, sizes) - records) ** 2).sum() + missed) / hearing.records
     limit = upper_mean(errors, hearing.confidence, source) / distribution.variance
@@ -155,16 +168,16 @@ def guesses(publisher: Factory, hearing: Hearing, distribution: Distribution, so
     return Finding(claim=_claim(hearing, "guesses of records"), verdict=verdict, bound=bound, evidence=evidence)
 
 
-def _guessable(
+def _fresh_stream(
     publisher: Factory, hearing: Hearing, distribution: Distribution, source: Source
 ) -> tuple[Floats, Any, Floats]:
     """Return the published values, the sizes of their groups and the true records of one fresh stream."""
     records = distribution.draw(hearing.records, source)
-    left = published(publisher, records, source)
+    left = run_stream(publisher, records, source)
     return left.numbers, left.size, records[left.position]
 
 
-def _looked(publisher: Factory, hearing: Hearing, look: Look, pairs: Sequence[Pair], source: Source) -> Finding:
+def _look_finding(publisher: Factory, hearing: Hearing, look: Look, pairs: Sequence[Pair], source: Source) -> Finding:
     """Return whether what is looked at tells two neighbouring streams apart better than ε allows."""
 
     def seen(records: Sequence[float], rng: Source) -> Floats:
@@ -175,7 +188,12 @@ def _looked(publisher: Factory, hearing: Hearing, look: Look, pairs: Sequence[Pa
         seen, *pair, claim=hearing.effective, trials=hearing.trials, confidence=hearing.confidence, rng=source
     )
     share = hearing.claim / max(hearing.effective, 1e-300)
-    evidence = {"attack": look.name, **look.named(found.evidence), "looks at": list(look.entries), **asdict(hearing)}
+    evidence = {
+        "attack": look.name,
+        **look.name_entries(found.evidence),
+        "looks at": list(look.entries),
+        **asdict(hearing),
+    }
     return msgspec.structs.replace(
         found, claim=_claim(hearing, look.words), bound=(found.bound or 0.0) * share, evidence=evidence
     )

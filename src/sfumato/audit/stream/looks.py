@@ -28,7 +28,7 @@ class Streaming(Protocol):
 Factory = Callable[[Source], Streaming]
 
 
-class Rows(NamedTuple):
+class StreamRows(NamedTuple):
     """All rows of a stream: one number for each, its group's size, the record it belongs to, and when it left."""
 
     numbers: Floats
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
     time: Integers
 
 
-def published(publisher: Factory, records: Floats, source: Source, *, one_by_one: bool = False) -> Rows:
+def run_stream(publisher: Factory, records: Floats, source: Source, *, one_by_one: bool = False) -> StreamRows:
     """Return all rows of one stream; pushed one by one, `time` is the number of records that had come.
 
     >>> from types import SimpleNamespace
@@ -49,7 +49,7 @@ def published(publisher: Factory, records: Floats, source: Source, *, one_by_one
     ...         return SimpleNamespace(values=batch, group=ones.cumsum(), size=ones, position=None)
     ...     def flush(self):
     ...         return self.push_many(np.empty(0))
-    >>> published(lambda rng: Echo(), np.array([5.0, 7.0]), SeededSource(1), one_by_one=True).time.tolist()
+    >>> run_stream(lambda rng: Echo(), np.array([5.0, 7.0]), SeededSource(1), one_by_one=True).time.tolist()
     [0, 1]
     """
     made = publisher(source)
@@ -58,7 +58,7 @@ def published(publisher: Factory, records: Floats, source: Source, *, one_by_one
     calls.append(made.flush())
     shown = [_numbers(call) for call in calls]
     linked = calls[0].position is not None
-    return Rows(
+    return StreamRows(
         np.concatenate(shown),
         np.concatenate([call.size for call in calls]),
         np.concatenate([call.group for call in calls]),
@@ -80,14 +80,14 @@ class Look:
     name: str
     words: str
     entries: tuple[str, ...]
-    measure: Callable[[Rows], list[float]]
+    measure: Callable[[StreamRows], list[float]]
     one_by_one: bool = False
 
     def at(self, publisher: Factory, records: Floats, source: Source) -> Floats:
         """Return what is seen of one release of the records."""
-        return np.array(self.measure(published(publisher, records, source, one_by_one=self.one_by_one)))
+        return np.array(self.measure(run_stream(publisher, records, source, one_by_one=self.one_by_one)))
 
-    def named(self, evidence: dict[str, Any]) -> dict[str, Any]:
+    def name_entries(self, evidence: dict[str, Any]) -> dict[str, Any]:
         """Return the evidence with entries called by their names."""
         named = dict(evidence)
         for key in ("event", "reason"):
@@ -96,7 +96,7 @@ class Look:
         return named
 
 
-def _equal_values(rows: Rows) -> list[float]:
+def _equal_values(rows: StreamRows) -> list[float]:
     if len(rows.numbers) == 0:
         return [0.0] * 3
     _, places, counts = np.unique(rows.numbers, return_inverse=True, return_counts=True)
@@ -107,7 +107,7 @@ def _equal_values(rows: Rows) -> list[float]:
     return [float(len(counts)), float(counts.max()), together]
 
 
-def _sizes_and_times(rows: Rows) -> list[float]:
+def _sizes_and_times(rows: StreamRows) -> list[float]:
     if len(rows.numbers) == 0:
         return [0.0] * 5
     groups = np.unique(rows.group)
@@ -120,7 +120,7 @@ def _sizes_and_times(rows: Rows) -> list[float]:
     ]
 
 
-def _values(rows: Rows) -> list[float]:
+def _values(rows: StreamRows) -> list[float]:
     told = ~np.isnan(rows.numbers)  # a suppressed row has no number
     if not told.any():
         return [0.0] * 4

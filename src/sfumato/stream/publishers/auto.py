@@ -7,26 +7,29 @@ be paid for (Chaudhuri & Vinterbo 2013). Predictions take values to be spread ev
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from sfumato.core.parameters import OneOf, Real, Validated, Whole
+from sfumato.core.parameters import OneOf, Option, Real, Whole
+from sfumato.errors import ParameterError
 from sfumato.random import Source
-from sfumato.stream.base import Publisher
+from sfumato.stream.base import DELAY, EPSILON, ColumnFactory, PublicBounds, Publisher
 from sfumato.stream.noise import Interval
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.stream.publishers.laplace import NaiveLaplace
 from sfumato.stream.publishers.linked import LinkedResponse
 from sfumato.stream.publishers.rank import RankWindows
+from sfumato.stream.windows import WindowedPublisher
 
 FEWEST, MOST = 8, 1024
 
 
 @dataclass(frozen=True)
-class Choice(Validated):
+class PublisherChoice(ColumnFactory):
     """What is public about a stream, and what the release must keep: the distribution of windows, or the order.
 
-    >>> choice = Choice((0, 100), epsilon=1.0, delay=1000)
+    >>> choice = PublisherChoice((0, 100), epsilon=1.0, delay=1000)
     >>> type(choice.publisher()).__name__
     'AdaptiveHistogram'
     >>> choice.reason()
@@ -44,6 +47,13 @@ class Choice(Validated):
         "delay": Whole(1),
         "keep": OneOf(("distribution", "order")),
     }
+    OPTIONS: ClassVar = {
+        "epsilon": EPSILON,
+        "delay": DELAY,
+        "keep": Option("What must be kept: the distribution of each window, or the order of the records."),
+    }
+    SHARED: ClassVar = WindowedPublisher.SHARED
+    name: ClassVar[str] = "auto"
 
     @property
     def _span(self) -> float:
@@ -86,6 +96,12 @@ class Choice(Validated):
             f"{named.get(other, other)} (values from {low:g} to {high:g})"
         )
 
+    @classmethod
+    def for_number(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> Publisher:
+        if bounds is None:
+            raise ParameterError(f"{cls.name} needs --bounds LOW HIGH, which are public")
+        return cls.from_options(given, called=cls.name, bounds=bounds).publisher()
+
     def publisher(self, rng: Source | None = None) -> Publisher:
         """The publisher with the least predicted error, made with these parameters."""
         best = self.best()
@@ -105,9 +121,9 @@ def auto(
     keep: Literal["distribution", "order"] = "distribution",
     rng: Source | None = None,
 ) -> Publisher:
-    """Return the publisher with the least predicted error; `Choice(…).reason()` says why.
+    """Return the publisher with the least predicted error; `PublisherChoice(…).reason()` says why.
 
     >>> auto((0, 100), keep="order").name, auto((0, 100), epsilon=0.01, delay=20).name
     ('linked', 'rank')
     """
-    return Choice(bounds, epsilon, delay, keep).publisher(rng)
+    return PublisherChoice(bounds, epsilon, delay, keep).publisher(rng)

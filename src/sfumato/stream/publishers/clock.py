@@ -16,11 +16,12 @@ import numpy as np
 from sfumato.core.parameters import OneOf, Real, Whole
 from sfumato.random import KEYED, Source
 from sfumato.release import Card
-from sfumato.stream.base import Integers, Numbers, Published
+from sfumato.stream.base import DELAY, EPSILON, Integers, Numbers, Published, Sample
 from sfumato.stream.card import private_card
 from sfumato.stream.noise import Interval, exact_epsilon, noise_scale
+from sfumato.stream.publishers.adaptive import BINS
 from sfumato.stream.publishers.adaptive.model import HistogramModel, NoiseScales
-from sfumato.stream.publishers.rank import RankGrid
+from sfumato.stream.publishers.rank import BLOCK, RankGrid
 from sfumato.stream.state import Array, Saved
 from sfumato.stream.windows import WindowedPublisher
 
@@ -62,6 +63,7 @@ class ClockWindows(WindowedPublisher):
         "expected": Whole(1),
         "most": Whole(1),
     }
+    OPTIONS: ClassVar = {"epsilon": EPSILON, "block": BLOCK, "bins": BINS, "expected": DELAY}
     NOTES: ClassVar = (
         (
             "The unit is one record (event level), there or not: a person with c records in the stream is promised c·ε "
@@ -162,3 +164,9 @@ class ClockWindows(WindowedPublisher):
         keyed = [sentence for sentence in card.assumptions if sentence == KEYED]
         promise = msgspec.structs.replace(card.guarantee, neighbours=ADD_REMOVE)
         return msgspec.structs.replace(card, guarantee=promise, assumptions=[*self.NOTES, *keyed])
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        ranked = cls(bounds=(0, 1000), kind="rank", expected=300, most=400)
+        counted = cls(bounds=(0, 1000), kind="adaptive", bins=16, expected=300, most=400)
+        return tuple(Sample(publisher, keeps_rows=False) for publisher in (ranked, counted))

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import OneOf, Whole
+from sfumato.core.parameters import OneOf, Option, Whole
 from sfumato.errors import ParameterError
 from sfumato.random import Source
-from sfumato.stream.base import Integers, Numbers, Published, ReleasedColumns
+from sfumato.stream.base import Integers, Numbers, Published, ReleasedColumns, Sample
 from sfumato.stream.noise import Intervals, noise_scale
-from sfumato.stream.publishers.rank import RankGrid
+from sfumato.stream.publishers.rank import RankGrid, RankWindows, sample_pairs
 from sfumato.stream.state import Array
 from sfumato.stream.windows import WindowedPublisher
 
@@ -135,6 +135,7 @@ class CategoryWindows(WindowedPublisher):
         "ordered": OneOf((False, True)),
         "block": Whole(1),
     }
+    OPTIONS: ClassVar = RankWindows.OPTIONS
     NOTES: ClassVar = (
         "Categories are public and declared; a value that is none of them stands as the first one in its place.",
         "Rows of a window leave in the categories' order; none comes from a record.",
@@ -172,6 +173,11 @@ class CategoryWindows(WindowedPublisher):
         texts = [self.categories[int(code)] for code in published.values.tolist()]
         return dict.fromkeys(names, texts)
 
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        colours = ("red", "green", "blue", "grey", "black")
+        return tuple(Sample(cls(colours, window=70, ordered=ordered), sample_codes) for ordered in (False, True))
+
 
 @dataclass(eq=False)
 class CellHistogram(WindowedPublisher):
@@ -191,6 +197,7 @@ class CellHistogram(WindowedPublisher):
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {"bounds": Intervals(), "cells": Whole(2), **WindowedPublisher.RULES}
+    OPTIONS: ClassVar = {**WindowedPublisher.OPTIONS, "cells": Option("How many cells each column has.", name="bins")}
     NOTES: ClassVar = (
         "Rows are middles of public cells, so what attributes have to do with each other is kept as far as cells go.",
     )
@@ -222,3 +229,16 @@ class CellHistogram(WindowedPublisher):
         middles = np.column_stack(np.unravel_index(drawn, self._cells)) + 0.5
         rows: Numbers = self._low + self._cell_width * middles
         return rows
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        return (Sample(cls(((0, 99), (0, 4)), window=70), sample_pairs),)
+
+
+def sample_codes(seed: int, rows: int) -> Numbers:
+    """Return a stream of codes of five categories.
+
+    >>> sample_codes(1, 3).shape
+    (3,)
+    """
+    return sample_pairs(seed, rows)[:, 1].copy()

@@ -6,17 +6,18 @@ Dwork, McSherry, Nissim & Smith (2006); it is what DOCA (Leal, Vidal & Machado 2
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Optional, Real
+from sfumato.core.parameters import Option, Optional, Real
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
-from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.base import AUDITED, EPSILON, Integers, Numbers, PublicBounds, Published, Publisher, Sample
 from sfumato.stream.card import make_card
 from sfumato.stream.noise import Interval, grid_steps, step_for
 from sfumato.stream.state import pack, unpack
@@ -25,6 +26,7 @@ STEPS = 2**20
 AHEAD = 1024
 NONE_AHEAD: Integers = np.empty(AHEAD, dtype=np.int64)
 ONE: Integers = np.ones(1, dtype=np.int64)
+SENSITIVITY = Option("How far one record can move a value; the width of the bounds unless given.")
 
 EVENT = (
     "Each record is protected on its own (event level); for a person with c records the promise is c·ε.",
@@ -61,6 +63,7 @@ class NaiveLaplace(Publisher):
         "epsilon": Real(0, above=True),
         "bounds": Optional(Interval()),
     }
+    OPTIONS: ClassVar = {"epsilon": EPSILON, "sensitivity": SENSITIVITY}
     name: ClassVar[str] = "laplace"
     linked: ClassVar[bool] = True
     delay = 0
@@ -96,7 +99,7 @@ class NaiveLaplace(Publisher):
         if self._place == AHEAD:
             self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
             self._place = 0
-        record = self._within(record)
+        record = self._clamp(record)
         noise = int(self._ahead[self._place])
         self._place += 1
         place = np.array([self._seq])
@@ -104,14 +107,14 @@ class NaiveLaplace(Publisher):
         return Published(np.array([(round(record / self._step) + noise) * self._step]), place, ONE, place, place)
 
     def push_many(self, batch: Numbers) -> Published:
-        values = self._all_within(np.asarray(batch, dtype=np.float64))
+        values = self._clamp_all(np.asarray(batch, dtype=np.float64))
         places = np.arange(self._seq, self._seq + len(values))
         steps: Numbers = np.rint(values / self._step)
         released: Numbers = (steps + self._noise(steps)) * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
 
-    def _within(self, record: float) -> float:
+    def _clamp(self, record: float) -> float:
         """Return a record within the bounds, their middle for NaN: a private release never stops over a value."""
         if self.bounds is not None:
             low, high = self.bounds
@@ -120,7 +123,7 @@ class NaiveLaplace(Publisher):
             self._refuse(record, self._seq)
         return record
 
-    def _all_within(self, values: Numbers) -> Numbers:
+    def _clamp_all(self, values: Numbers) -> Numbers:
         if self.bounds is not None:
             low, high = self.bounds
             return np.where(np.isnan(values), (low + high) / 2, np.clip(values, low, high))
@@ -179,3 +182,18 @@ class NaiveLaplace(Publisher):
             warnings=() if promised else (UNBOUNDED,),
             source=self._source,
         )
+
+    @classmethod
+    def for_number(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> Publisher:
+        if bounds is None and "sensitivity" not in given:
+            raise ParameterError(f"{cls.name} needs --bounds LOW HIGH, or --sensitivity")
+        return cls.from_options(given, called=cls.name, bounds=bounds)
+
+    @classmethod
+    def for_audit(cls, epsilon: float, delay: int, rng: Source) -> Publisher:
+        del delay  # nothing is held back
+        return cls(bounds=AUDITED, epsilon=epsilon, rng=rng)
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        return Sample(cls(bounds=(0, 1000), epsilon=0.5)), Sample(cls(sensitivity=100))

@@ -19,10 +19,10 @@ NUMERAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 @dataclass(frozen=True)
-class Columns:
+class WantedColumns:
     """Which columns of a feed are wanted: those read as numbers, and those read as texts.
 
-    >>> Columns(("smart_9_raw",), ("drive",)).names
+    >>> WantedColumns(("smart_9_raw",), ("drive",)).names
     ('smart_9_raw', 'drive')
     """
 

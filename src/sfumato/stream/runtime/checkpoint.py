@@ -1,14 +1,16 @@
-"""The one file from which a stream goes on after a crash, with the noise that has left and no record lost.
+"""The one file from which a stream goes on after a crash, and the order in which rows leave: first it, then the rows.
 
-It holds the publisher's state, the rows that may have left since the checkpoint before, the input's offset and the
-output's length, and is replaced in one step before any of those rows leave (write-ahead order, Mohan et al. 1992).
+A checkpoint holds the publisher's state, the rows that may have left since the checkpoint before, the input's offset
+and the output's length, and is replaced in one step before any of those rows leave (write-ahead order, Mohan et al.
+1992). After a crash the files are cut back to the checkpoint and its rows are written again, the same ones; over a pipe
+they may come twice, with the same numbers.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +18,12 @@ from typing import Any
 
 import msgspec
 
-from sfumato.core.files import hold, write_durably
+from sfumato.core.files import hold_folder, write_durably
 from sfumato.errors import InputError
-from sfumato.stream.connectors.file.outlet import START, Place
+from sfumato.stream.base import Published, Publisher
+from sfumato.stream.connectors.file.sink import START, Appended, Nowhere, Outlet, OutputMark, Sink
 
-FILE, LOCK = "checkpoint", ".lock"
+FILE = "checkpoint"
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,9 +43,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 0
     rows: int = 0
     groups: int = 0
-    output: Place = START
+    output: OutputMark = START
     chunk: bytes = b""
-    quarantine: Place = START
+    quarantine: OutputMark = START
     quarantined: bytes = b""
     ended: bool = False
 
@@ -69,12 +72,12 @@ same options, or another folder
 
 
 @dataclass(frozen=True)
-class Store:
+class CheckpointFolder:
     """A folder with one stream's checkpoint, held by one process at a time and readable by its owner only.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "kept"
-    >>> with Store.open(folder) as store:
+    >>> with CheckpointFolder.open(folder) as store:
     ...     store.load() is None
     ...     store.save(Checkpoint.begin({}, b"state", b""))
     ...     store.load().state
@@ -86,21 +89,10 @@ class Store:
 
     @classmethod
     @contextmanager
-    def open(cls, folder: str | Path) -> Iterator[Store]:
+    def open(cls, folder: str | Path) -> Iterator[CheckpointFolder]:
         """Yield the store in a folder, made if it is not there, locked until the block ends."""
-        path = Path(folder)
-        try:
-            path.mkdir(mode=0o700, exist_ok=True)
-            _refuse_strange(path)
-            path.chmod(0o700)
-            lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise InputError(f"checkpoint '{path}' cannot be opened: {error.strerror}") from error
-        try:
-            hold(lock, f"checkpoint '{path}'")
+        with hold_folder(folder, "checkpoint", FILE) as path:
             yield cls(path)
-        finally:
-            os.close(lock)
 
     def load(self) -> Checkpoint | None:
         """Return the checkpoint, or None where there is none yet."""
@@ -123,7 +115,144 @@ class Store:
         (self.folder / FILE).unlink(missing_ok=True)
 
 
-def _refuse_strange(path: Path) -> None:
-    strange = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
-    if strange and FILE not in strange:
-        raise InputError(f"folder '{path}' is not a checkpoint: it has '{strange[0]}'; choose another")
+@dataclass(frozen=True)
+class Read:
+    """How far the input was read: records, and the offset behind them.
+
+    >>> Read().records
+    0
+    """
+
+    records: int = 0
+    offset: int = 0
+
+
+class StreamJournal:
+    """What one stream has published: rows that wait, rows that left, records put aside, and where it can go on from.
+
+    >>> import tempfile, numpy as np
+    >>> from sfumato.stream import NaiveLaplace
+    >>> publisher = NaiveLaplace(bounds=(0, 1))
+    >>> sink = Sink(Path(tempfile.mkdtemp()) / "out.csv", publisher, ["hours"])
+    >>> journal = StreamJournal(publisher, sink)
+    >>> journal.hold(publisher.push_many(np.array([0.5, 0.5])))
+    >>> journal.close()
+    >>> len(sink.path.read_bytes().splitlines()), journal.rows, journal.groups
+    (3, 2, 2)
+    """
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        sink: Sink,
+        store: CheckpointFolder | None = None,
+        question: dict[str, Any] | None = None,
+        aside: Path | None = None,
+    ) -> None:
+        self._publisher, self._sink, self._store = publisher, sink, store
+        asked = msgspec.msgpack.decode(msgspec.msgpack.encode(question or {}))  # as a checkpoint gives it back
+        found = None if store is None else store.load()
+        if found is not None and store is not None:
+            found.refuse_other(asked, store.folder)
+            publisher.restore(found.state)
+        self.at = found or Checkpoint.begin(asked, publisher.state(), sink.header)
+        self.rows, self.groups = self.at.rows, self.at.groups
+        self._waiting: list[bytes] = []
+        self._bad: list[bytes] = []
+        self._worker = ThreadPoolExecutor(1)
+        self._writing: Future[None] | None = None
+        self._output, self._aside = self._open_outlets(aside, fresh=found is None)
+        self._emit(self.at.chunk, self.at.quarantined)
+
+    def _open_outlets(self, aside: Path | None, *, fresh: bool) -> tuple[Outlet, Outlet]:
+        """Return where rows and bad records go; what is there already is refused, or cut back to the checkpoint."""
+        if fresh:
+            self._sink.refuse_existing()
+            if aside is not None and aside.exists():
+                raise InputError(f"quarantine '{aside}' exists; remove it or choose another name")
+            if self._store is not None:
+                self._store.save(self.at)
+        return self._sink.open(self.at.output), Nowhere() if aside is None else Appended(aside, self.at.quarantine)
+
+    def hold(self, published: Published, bad: bytes = b"") -> None:
+        """Take rows that were published and bad records put aside; without a checkpoint they leave at once."""
+        if len(published):
+            self.rows += len(published)
+            self.groups = int(published.group[-1]) + 1
+        rows = self._sink.render(published)
+        if self._store is None:
+            self._emit(rows, bad)
+        else:
+            self._waiting.append(rows)
+            self._bad.append(bad)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether rows wait for a checkpoint."""
+        return any(self._waiting)
+
+    def commit(self, read: Read, mark: str, *, ended: bool = False) -> None:
+        """Begin to write the checkpoint, after which the rows leave that it holds; `mark` tells what was read.
+
+        The disk is waited for beside the stream, one checkpoint at a time.
+        """
+        if self._store is None:
+            return
+        self.settle()
+        self.at = msgspec.structs.replace(
+            self.at,
+            state=self._publisher.state(),
+            mark=mark,
+            offset=read.offset,
+            records=read.records,
+            rows=self.rows,
+            groups=self.groups,
+            chunk=b"".join(self._waiting),
+            quarantined=b"".join(self._bad),
+            ended=ended,
+        )
+        self._waiting, self._bad = [], []
+        self._writing = self._worker.submit(self._write, self._store, self.at)
+
+    def _write(self, store: CheckpointFolder, at: Checkpoint) -> None:
+        self._output.settle()
+        self._aside.settle()
+        store.save(msgspec.structs.replace(at, output=self._output.place, quarantine=self._aside.place))
+        self._emit(at.chunk, at.quarantined)
+
+    def settle(self) -> None:
+        """Wait until the checkpoint is written and its rows have left; once that failed, it fails for ever.
+
+        A later checkpoint would not hold the rows of the one that failed.
+        """
+        if self._writing is not None:
+            self._writing.result()
+
+    def close(self, *, complete: bool = True) -> None:
+        """Let the files go, once they are safe on the disk; a Parquet file appears if the stream is `complete`."""
+        try:
+            self.settle()
+        finally:
+            self._worker.shutdown()
+            self._close_outlets()
+        if complete:
+            self._sink.finish()
+
+    def _close_outlets(self) -> None:
+        for outlet in (self._output, self._aside):
+            outlet.settle()
+            outlet.close()
+
+    def discard(self) -> None:
+        """Take everything away again, for a stream of which nothing has come yet and nothing has left."""
+        for outlet in (self._output, self._aside):
+            outlet.close()
+            outlet.remove()
+        if self._store is not None:
+            self._store.remove()
+
+    def _emit(self, rows: bytes, bad: bytes) -> None:
+        if bad:
+            self._aside.append(bad)
+        if rows:
+            self._output.append(rows)

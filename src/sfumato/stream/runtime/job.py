@@ -1,32 +1,155 @@
-"""A whole stream as one thing to run: from an input to an output, with its card, and from its checkpoint if it has one.
+"""A whole stream as one thing to run: from an input through a screen and a publisher to an output, with its card.
 
-The card names what left and nothing else: rows, groups and the file's hash (Dwork & Roth 2014, section 2, on why a
-count of the records themselves would need noise).
+The loop reads a batch, screens it, publishes what is due, and lets it leave, after its checkpoint if one is kept. A run
+that is killed at any instant goes on with the same noise: the checkpoint comes before the rows, and the input is read
+again from the offset it holds (exactly-once processing over a replayable source, Carbone et al. 2015). The card names
+what left and nothing else: rows, groups and the file's hash (Dwork & Roth 2014, section 2).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from sfumato.errors import InputError, ParameterError
+from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.release import Card
 from sfumato.stream.base import Published, Publisher
+from sfumato.stream.charge import charge_stream, refuse_uncharged
 from sfumato.stream.connectors.file.feed import Feed
-from sfumato.stream.connectors.file.outlet import STDOUT
-from sfumato.stream.connectors.file.sink import Sink
-from sfumato.stream.runtime.checkpoint import FILE, Store
-from sfumato.stream.runtime.journal import Journal
-from sfumato.stream.runtime.live import Progress
-from sfumato.stream.runtime.runner import Hooks, Pace, Runner
+from sfumato.stream.connectors.file.inlet import has_grown, is_known
+from sfumato.stream.connectors.file.sink import STDOUT, Sink
+from sfumato.stream.runtime.batch import Batch
+from sfumato.stream.runtime.checkpoint import FILE, CheckpointFolder, Read, StreamJournal
+from sfumato.stream.runtime.hooks import Hooks, Pace, StreamProgress
 from sfumato.stream.screens.base import Screen
+from sfumato.stream.setup import StreamSetup
+
+
+@dataclass
+class Runner:
+    r"""One stream from its feed through a screen and a publisher into its journal.
+
+    `clock` publishes what is due though no record came, for windows that end by the clock on the wall.
+
+    >>> import tempfile
+    >>> from sfumato.stream import NaiveLaplace
+    >>> from sfumato.stream.screens.base import NumberScreen
+    >>> folder, publisher = Path(tempfile.mkdtemp()), NaiveLaplace(bounds=(0, 10))
+    >>> _ = (folder / "in.csv").write_text("hours\n1\n2\n")
+    >>> screen, sink = NumberScreen({"hours": (0, 10)}), Sink(folder / "out.csv", publisher, ["hours"])
+    >>> runner = Runner(Feed(folder / "in.csv", screen.wanted), screen, publisher, StreamJournal(publisher, sink))
+    >>> runner.run(), runner.progress
+    (True, StreamProgress(records=2, rows=2, groups=2, held=0))
+    """
+
+    feed: Feed
+    screen: Screen
+    publisher: Publisher
+    journal: StreamJournal
+    pace: Pace = field(default_factory=Pace)
+    hooks: Hooks = field(default_factory=Hooks)
+    clock: Callable[[], Published] | None = None
+    read: Read = field(default=Read(), init=False)
+
+    def __post_init__(self) -> None:
+        at = self.journal.at
+        self.read = Read(at.records, at.offset)
+        self._begun, self._sound = False, True
+        self._kept = time.monotonic(), at.records
+
+    @property
+    def progress(self) -> StreamProgress:
+        """How far the stream has come."""
+        return StreamProgress(self.read.records, self.journal.rows, self.journal.groups, self.publisher.held)
+
+    def run(self) -> bool:
+        """Read, publish and write until the input ends or somebody wants to stop; return whether it ended."""
+        try:
+            self._refuse_other_input()
+            complete = self.journal.at.ended or self._loop()
+        except SfumatoError:
+            self._leave()
+            raise
+        except BaseException:
+            self.journal.close(complete=False)
+            raise
+        finally:
+            self.feed.close()
+        self.journal.close(complete=complete)
+        return complete
+
+    def _leave(self) -> None:
+        """Keep what came before an error, or take everything away if nothing came."""
+        if self._sound and not self.read.records and not self.journal.rows:
+            self.journal.discard()
+            return
+        with suppress(SfumatoError):  # the first error is the one to tell
+            if self._sound:
+                self._commit()
+        with suppress(SfumatoError):
+            self.journal.close(complete=False)
+
+    def _refuse_other_input(self) -> None:
+        at, path = self.journal.at, self.feed.path
+        self._sound = False
+        if at.mark and not is_known(path, at.mark):
+            raise InputError(f"input '{path}' is not what this checkpoint was reading; give that, or another folder")
+        if at.ended and has_grown(path, at.mark):
+            raise InputError(
+                f"input '{path}' has grown since the stream of this checkpoint ended at record {at.records}; give the "
+                "rest another folder, and follow a growing input"
+            )
+        self._sound = True
+
+    def _loop(self) -> bool:
+        if self.feed.piped:
+            self.hooks.say(f"resume from record {self.read.records}")
+        for batch in self.feed.batches(self.read.offset):
+            if batch.count:
+                self._take(batch)
+            elif self.clock is not None:
+                self._publish(self.clock)
+            self.hooks.listen(self.progress)
+            stopping = self.hooks.stop()
+            if stopping or self._due():
+                self._commit()
+            if stopping:
+                return False
+        self._publish(self.publisher.flush)
+        self._commit(ended=True)
+        return True
+
+    def _take(self, batch: Batch) -> None:
+        screened = self.screen(batch, self.read.records)
+        self._publish(lambda: self.publisher.push_many(screened.values), screened.aside)
+        self.read = Read(self.read.records + batch.count, self.feed.offset)
+
+    def _publish(self, step: Callable[[], Published], aside: bytes = b"") -> None:
+        """Let the publisher take a step and hold what leaves; until it is held, no checkpoint may be written."""
+        if not self._begun:
+            self.hooks.begin(self.journal.at.stream)
+            self._begun = True
+        self._sound = False
+        self.journal.hold(step(), aside)
+        self._sound = True
+
+    def _due(self) -> bool:
+        since, records = self._kept
+        come = self.read.records - records
+        waiting = come > 0 or self.journal.waiting
+        return waiting and (come >= self.pace.records or time.monotonic() - since >= self.pace.seconds)
+
+    def _commit(self, *, ended: bool = False) -> None:
+        self.journal.commit(self.read, self.feed.mark(self.read.offset), ended=ended)
+        self._kept = time.monotonic(), self.read.records
 
 
 @dataclass(frozen=True)
@@ -34,7 +157,7 @@ class Outcome:
     """What came of a stream: its card, how far it came, and whether its input ended."""
 
     card: Card
-    progress: Progress
+    progress: StreamProgress
     complete: bool
 
 
@@ -42,7 +165,8 @@ class Outcome:
 class Job:
     r"""One stream: where it comes from, where it goes, through which publisher, and where its checkpoint lies.
 
-    The screen says which columns are read and released, and what becomes of bad records.
+    The screen says which columns are read and released, and what becomes of bad records. A `ledger` is charged before
+    the first noise is drawn, once for all runs that go on from one checkpoint.
 
     >>> import tempfile
     >>> from sfumato.stream import NaiveLaplace
@@ -64,8 +188,11 @@ class Job:
     follow: bool = False
     pace: Pace = field(default_factory=Pace)
     clock: Callable[[], Published] | None = None
+    ledger: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.ledger is not None:
+            refuse_uncharged(self.promise)
         promised = "epsilon" in self.promise.guarantee.parameters
         if self.screen.on_bad.file is not None and promised:
             raise ParameterError(
@@ -86,16 +213,21 @@ class Job:
     def run(self, hooks: Hooks | None = None) -> Outcome:
         """Publish until the input ends or a hook says stop; what has left by then has its card."""
         self._refuse_card()
-        with nullcontext() if self.checkpoint is None else Store.open(self.checkpoint) as store:
+        with nullcontext() if self.checkpoint is None else CheckpointFolder.open(self.checkpoint) as store:
             feed = Feed(self.source, self.screen.wanted, follow=self.follow)
             sink = Sink(self.target, self.publisher, self.screen.released)
-            journal = Journal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
-            runner = Runner(feed, self.screen, self.publisher, journal, self.pace, hooks or Hooks(), self.clock)
+            journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
+            told = (hooks or Hooks()).charging(self._charge)
+            runner = Runner(feed, self.screen, self.publisher, journal, self.pace, told, self.clock)
             try:
                 complete = runner.run()
             except InputError as error:
-                raise InputError(f"{error}{self._left_behind(runner.progress)}") from error
+                raise InputError(f"{error}{self._held_note(runner.progress)}") from error
             return Outcome(self._write_card(runner.progress), runner.progress, complete)
+
+    def _charge(self, stream: str) -> None:
+        if self.ledger is not None:
+            charge_stream(self.ledger, self.promise, stream)
 
     def _refuse_card(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
@@ -116,14 +248,14 @@ class Job:
             "quarantine": None if bad.file is None else str(bad.file.resolve()),
         }
 
-    def _left_behind(self, progress: Progress) -> str:
+    def _held_note(self, progress: StreamProgress) -> str:
         """Return what an error must add about records that were held when it came."""
         if self.checkpoint is not None or not progress.held:
             return ""
         self._write_card(progress)
         return f"; {progress.held} records were held and not released"
 
-    def _write_card(self, progress: Progress) -> Card:
+    def _write_card(self, progress: StreamProgress) -> Card:
         card = self.promise
         released = msgspec.structs.replace(card.released, rows=progress.rows, classes=progress.groups)
         card = msgspec.structs.replace(card, released=released)
@@ -137,3 +269,40 @@ class Job:
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
         return card
+
+
+def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what goes with it
+    feed: str | Path,
+    output: str | Path,
+    setup: StreamSetup,
+    *,
+    checkpoint: str | Path | None = None,
+    ledger: str | Path | None = None,
+    card: str | Path | None = None,
+    follow: bool = False,
+    hooks: Hooks | None = None,
+) -> Outcome:
+    r"""Publish the records of a feed to a file with its card, as `sfumato stream` does; `-` is a pipe.
+
+    >>> import tempfile
+    >>> from sfumato.stream import build
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.csv").write_text("hours\n1\n2\n")
+    >>> publish(folder / "in.csv", folder / "out.csv", build("laplace", ["hours"], bounds=(0, 10))).progress.rows
+    2
+    """
+    source = Path(feed)
+    if not follow and source.is_file():
+        setup.refuse_still()
+    job = Job(
+        source,
+        Path(output),
+        setup.publisher,
+        setup.screen,
+        None if checkpoint is None else Path(checkpoint),
+        None if card is None else Path(card),
+        follow,
+        clock=setup.clock,
+        ledger=None if ledger is None else Path(ledger),
+    )
+    return job.run(hooks)

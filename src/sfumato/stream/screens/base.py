@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sfumato.core.parameters import OneOf, Validated
 from sfumato.errors import InputError, ParameterError
-from sfumato.stream.runtime.batch import Batch, Columns, Numbers
+from sfumato.stream.runtime.batch import Batch, Numbers, WantedColumns
 
 Bounds = tuple[float, float] | None
 Places = npt.NDArray[np.bool_]
@@ -75,7 +75,7 @@ class Screen(Protocol):
     @property
     def on_bad(self) -> OnBad: ...
     @property
-    def wanted(self) -> Columns: ...
+    def wanted(self) -> WantedColumns: ...
     @property
     def released(self) -> tuple[str, ...]: ...
     def __call__(self, batch: Batch, first: int) -> Screened: ...
@@ -98,9 +98,9 @@ class NumberScreen:
     on_bad: OnBad = OnBad()
 
     @property
-    def wanted(self) -> Columns:
+    def wanted(self) -> WantedColumns:
         """The columns to read."""
-        return Columns(tuple(self.bounds))
+        return WantedColumns(tuple(self.bounds))
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -111,10 +111,10 @@ class NumberScreen:
         """Return the records of a batch whose first one has the number `first`."""
         if self.on_bad.action == "quarantine":
             return self._put_aside(batch, first)
-        columns = [self._mapped(batch, name, limits, first) for name, limits in self.bounds.items()]
-        return Screened(_together(columns))
+        columns = [self._map_bad(batch, name, limits, first) for name, limits in self.bounds.items()]
+        return Screened(_stack_columns(columns))
 
-    def _mapped(self, batch: Batch, name: str, limits: Bounds, first: int) -> Numbers:
+    def _map_bad(self, batch: Batch, name: str, limits: Bounds, first: int) -> Numbers:
         values = batch.numbers[name]
         if limits is None:
             wrong = np.isnan(values)
@@ -135,7 +135,7 @@ class NumberScreen:
             values, (low, high) = batch.numbers[name], limits or (-math.inf, math.inf)
             kept &= (values >= low) & (values <= high)
         lines = put_aside(batch, first, kept, self._reason)
-        return Screened(_together([batch.numbers[name][kept] for name in self.bounds]), kept, lines)
+        return Screened(_stack_columns([batch.numbers[name][kept] for name in self.bounds]), kept, lines)
 
     def _reason(self, batch: Batch, place: int) -> str:
         values = {name: batch.numbers[name][place] for name in self.bounds}
@@ -146,6 +146,35 @@ class NumberScreen:
             name for name, limits in self.bounds.items() if limits and not limits[0] <= values[name] <= limits[1]
         )
         return f"'{outside}' is out of bounds"
+
+
+@dataclass(frozen=True)
+class CategoryScreen:
+    """Turns the categories of one column into their codes, in declared order.
+
+    >>> screen = CategoryScreen("colour", ("red", "blue"))
+    >>> screen(Batch(3, texts={"colour": ["blue", "mauve", None]}), 0).values.tolist()
+    [1.0, 0.0, 0.0]
+    """
+
+    column: str
+    categories: tuple[str, ...]
+    on_bad: OnBad = field(default_factory=OnBad)
+
+    @property
+    def wanted(self) -> WantedColumns:
+        """The column to read."""
+        return WantedColumns((), (self.column,))
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The column that rows leave under."""
+        return (self.column,)
+
+    def __call__(self, batch: Batch, first: int) -> Screened:  # noqa: ARG002  # no record is ever refused by its number
+        """Return the codes of a batch."""
+        codes = {category: float(code) for code, category in enumerate(self.categories)}
+        return Screened(np.array([codes.get(text or "", 0.0) for text in batch.texts[self.column]], dtype=np.float64))
 
 
 def put_aside(batch: Batch, first: int, kept: Places, reason: Callable[[Batch, int], str]) -> bytes:
@@ -170,5 +199,5 @@ def default_of(bounds: tuple[float, float]) -> float:
     return bounds[0] + (bounds[1] - bounds[0]) / 2
 
 
-def _together(columns: Sequence[Numbers]) -> Numbers:
+def _stack_columns(columns: Sequence[Numbers]) -> Numbers:
     return columns[0] if len(columns) == 1 else np.column_stack(columns)

@@ -17,7 +17,7 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.columns import encode_persons
-from sfumato.stream.runtime.batch import Batch, Columns, number
+from sfumato.stream.runtime.batch import Batch, WantedColumns, number
 from sfumato.stream.screens.base import NumberScreen, OnBad, Screened
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -78,10 +78,10 @@ class MarkedScreen:
         return self.inner.on_bad
 
     @property
-    def wanted(self) -> Columns:
+    def wanted(self) -> WantedColumns:
         """The columns to read."""
         texts = tuple(name for name in (self.person, self.time) if name is not None)
-        return Columns(self.inner.wanted.numbers, texts)
+        return WantedColumns(self.inner.wanted.numbers, texts)
 
     @property
     def released(self) -> tuple[str, ...]:

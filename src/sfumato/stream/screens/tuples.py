@@ -16,7 +16,7 @@ from sfumato.schema import Kind, Role
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle import CASTLE
 from sfumato.stream.publishers.castle.columns import TupleColumn
-from sfumato.stream.runtime.batch import Batch, Columns
+from sfumato.stream.runtime.batch import Batch, WantedColumns
 from sfumato.stream.screens.base import OnBad, Screened, default_of, put_aside
 
 
@@ -38,10 +38,10 @@ class TupleScreen:
     on_bad: OnBad = field(default_factory=OnBad)
 
     @property
-    def wanted(self) -> Columns:
+    def wanted(self) -> WantedColumns:
         """The columns to read: plain numbers, and everything else as text."""
-        plain = tuple(column.name for column in self._columns if _plain(column))
-        return Columns(plain, tuple(name for name in self.publisher.names if name not in plain))
+        plain = tuple(column.name for column in self._columns if _is_plain_number(column))
+        return WantedColumns(plain, tuple(name for name in self.publisher.names if name not in plain))
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class TupleScreen:
             aside = put_aside(batch, first, kept, lambda _, place: self._reason(rows[place]))
             return Screened(rows[kept], kept, aside)
         for place, column in enumerate(self._columns):
-            rows[:, place] = self._mapped(rows[:, place], column)
+            rows[:, place] = self._map_bad(rows[:, place], column)
         wrong = np.isnan(rows).any(axis=1)
         if wrong.any():
             place = int(np.argmax(wrong))
@@ -72,7 +72,7 @@ class TupleScreen:
             )
         return Screened(rows)
 
-    def _mapped(self, values: Numbers, column: TupleColumn) -> Numbers:
+    def _map_bad(self, values: Numbers, column: TupleColumn) -> Numbers:
         low, high = column.limits
         if self.on_bad.action == "clamp":
             return np.clip(values, low, high)
@@ -88,5 +88,5 @@ class TupleScreen:
         return "the person is missing"
 
 
-def _plain(column: TupleColumn) -> bool:
+def _is_plain_number(column: TupleColumn) -> bool:
     return column.values is None and column.attribute.kind in {Kind.INTEGER, Kind.NUMBER}

@@ -58,7 +58,7 @@ class PrivateAnonymizer(Anonymizer):
     epsilon: float
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any], *, called: str) -> Self:
+    def from_options(cls, given: Mapping[str, Any], *, called: str, **fixed: Any) -> Self:
         """Return an instance made of command-line options; the privacy loss has no default.
 
         >>> import sfumato as sf
@@ -68,7 +68,7 @@ class PrivateAnonymizer(Anonymizer):
         """
         if "epsilon" not in given:
             raise ParameterError(f"{called} needs --epsilon, for example --epsilon 0.1")
-        return super().from_options(given, called=called)
+        return super().from_options(given, called=called, **fixed)
 
     @abstractmethod
     def prepare(self, table: Table, schema: Schema, models: Sequence[Model]) -> PrivateDraw:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from sfumato.core.files import hold, write_durably
+from sfumato.core.files import hold_folder, write_durably
 from sfumato.errors import InputError, SchemaError
 from sfumato.release import Release
 
-INDEX, LOCK = "index.json", ".lock"
+INDEX = "index.json"
 Signatures = Mapping[str, tuple[str, ...]]
 
 
@@ -65,19 +64,8 @@ class History:
     @contextmanager
     def open(cls, folder: str | Path) -> Iterator[History]:
         """Yield the history in a folder, made if it is not there, locked until the block ends."""
-        path = Path(folder)
-        try:
-            path.mkdir(mode=0o700, exist_ok=True)
-            _refuse_strange(path)
-            path.chmod(0o700)
-            lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise InputError(f"history '{path}' cannot be opened: {error.strerror}") from error
-        try:
-            hold(lock, f"history '{path}'")
+        with hold_folder(folder, "history", INDEX) as path:
             yield cls(path, _read_index(path))
-        finally:
-            os.close(lock)
 
     def tables(self) -> list[pl.DataFrame]:
         """The released tables as text, oldest first."""
@@ -152,12 +140,6 @@ class History:
         if _hash(content) != entry.files.get(name):
             raise InputError(f"history '{self.folder}': '{name}' is not what was recorded; restore it from a backup")
         return content
-
-
-def _refuse_strange(path: Path) -> None:
-    strange = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
-    if strange and INDEX not in strange:
-        raise InputError(f"folder '{path}' is not a history: it has '{strange[0]}' and no {INDEX}; choose another")
 
 
 def _read_index(path: Path) -> Index:

@@ -20,15 +20,20 @@ import polars as pl
 
 from sfumato.core.files import write_durably
 from sfumato.engines.spark.folders import spark_address
-from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.session import spark_sentences, spark_session
+from sfumato.engines.spark.streams.keys import ByKey, ByPerson, Keys
 from sfumato.engines.spark.streams.noise_key import FILE, make_key
+from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
-from sfumato.errors import InputError
-from sfumato.stream.runtime.checkpoint import Checkpoint, Store
+from sfumato.errors import InputError, ParameterError
+from sfumato.stream.charge import charge_stream, refuse_uncharged
+from sfumato.stream.connectors.file.sink import STDOUT
+from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
+from sfumato.stream.runtime.hooks import Hooks, StreamProgress
 from sfumato.stream.runtime.job import Outcome
-from sfumato.stream.runtime.live import Progress
-from sfumato.stream.runtime.runner import Hooks
+from sfumato.stream.setup import StreamSetup
+from sfumato.stream.wrappers import CappedPersons
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,6 +108,16 @@ class SparkRun:
     card: Path | None = None
     follow: bool = False
     mark: str = ""
+    ledger: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.ledger is None:
+            return
+        if isinstance(self.stream.keys, ByKey) and isinstance(self.stream.publisher, CappedPersons):
+            raise ParameterError(
+                "--ledger cannot charge persons whose promise holds within each --key; leave --key out"
+            )
+        refuse_uncharged(self.stream.card())
 
     @property
     def card_file(self) -> Path:
@@ -113,8 +128,9 @@ class SparkRun:
         """Publish a streaming frame until nothing is left or a hook says stop; what has left by then has its card."""
         folder = self.checkpoint or self.target.with_name(f".{os.getpid()}.checkpoint-{self.target.name}")
         try:
-            with Store.open(folder) as store:
+            with CheckpointFolder.open(folder) as store:
                 at = self._open_checkpoint(store)
+                self._charge(at.stream)
                 (hooks or Hooks()).begin(at.stream)
                 with _settings(records.sparkSession), _sentences(f"stream to '{self.target}' cannot go on"):
                     complete = at.ended or self._run_query(records, folder, at.stream, (hooks or Hooks()).stop)
@@ -129,7 +145,11 @@ class SparkRun:
                 shutil.rmtree(folder, ignore_errors=True)
         return self._outcome(held, complete=complete)
 
-    def _open_checkpoint(self, store: Store) -> Checkpoint:
+    def _charge(self, stream: str) -> None:
+        if self.ledger is not None:
+            charge_stream(self.ledger, self.stream.card(), stream)
+
+    def _open_checkpoint(self, store: CheckpointFolder) -> Checkpoint:
         """Return the checkpoint to go on from, or begin one; what is there already is refused."""
         question = {**self.stream.question(), "output": str(self.target.resolve())}
         asked = msgspec.msgpack.decode(msgspec.msgpack.encode(question))  # as a checkpoint gives it back
@@ -190,7 +210,54 @@ class SparkRun:
             self.card_file.chmod(0o644)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
-        return Outcome(card, Progress(0, rows, groups, held), complete)
+        return Outcome(card, StreamProgress(0, rows, groups, held), complete)
+
+
+def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and what goes with it
+    feed: Path,
+    output: Path,
+    setup: StreamSetup,
+    keys: Keys,
+    *,
+    master: str | None = None,
+    order: str | None = None,
+    checkpoint: Path | None = None,
+    ledger: Path | None = None,
+    card: Path | None = None,
+    follow: bool = False,
+    hooks: Hooks | None = None,
+) -> Outcome:
+    """Publish a folder of records to a folder through many publishers, as `sfumato stream --engine spark` does.
+
+    >>> from sfumato.stream import build
+    >>> setup = build("rank", ["wait"], bounds=(0, 9))
+    >>> publish_folder(Path("-"), Path("waits"), setup, ByKey("stop"))
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: a stream on Spark goes from a folder to a folder; - is none
+    """
+    setup.refuse_still()
+    if (master or "").startswith("sc://"):
+        raise ParameterError("a stream's driver runs here, which sc:// has not; give local[*] or spark://host:7077")
+    if STDOUT in {feed, output}:
+        raise ParameterError("a stream on Spark goes from a folder to a folder; - is none")
+    stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
+    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger)
+    return run.run(read_growing(spark_session(master), feed), hooks)
+
+
+def choose_keys(key: str | None, person: str | None, buckets: int | None) -> Keys:
+    """Return what tells publishers apart: the values of a column, or buckets of persons.
+
+    >>> choose_keys(None, "rider", 4)
+    ByPerson(column='rider', buckets=4)
+    """
+    if key is None and person is None:
+        raise ParameterError("Spark keeps many publishers; give --key COLUMN for one a value, or --person COLUMN")
+    if key is None and person is not None:
+        return ByPerson(person) if buckets is None else ByPerson(person, buckets)
+    if buckets is not None:
+        raise ParameterError("--buckets spreads persons where there is no --key; leave one of the two out")
+    return ByKey(key or "")
 
 
 def _states(session: SparkSession, folder: Path) -> DataFrame:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Unzipped, mark
-from sfumato.stream.runtime.batch import Batch, Columns, Parser
+from sfumato.stream.runtime.batch import Batch, Parser, WantedColumns
 
 LONGEST_RECORD = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -24,14 +24,14 @@ class Feed:
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "in.csv"
     >>> _ = file.write_text("hours,drive\n5,a\nx,b\n")
-    >>> feed = Feed(file, Columns(("hours",), ("drive",)))
+    >>> feed = Feed(file, WantedColumns(("hours",), ("drive",)))
     >>> [(batch.count, batch.numbers["hours"].tolist(), batch.texts["drive"]) for batch in feed.batches()]
     [(2, [5.0, nan], ['a', 'b'])]
     >>> feed.offset
     20
     """
 
-    def __init__(self, path: str | Path, columns: Columns, *, follow: bool = False) -> None:
+    def __init__(self, path: str | Path, columns: WantedColumns, *, follow: bool = False) -> None:
         self.path, self.columns, self.offset = Path(path), columns, 0
         self.piped = self.path == STDIN or (self.path.exists() and not self.path.is_file())
         if follow and self.piped:
@@ -63,24 +63,24 @@ class Feed:
         if table:
             yield from self._table(offset)
         else:
-            yield from self._text(self._unpacked(first, packed=packed), offset, packed=packed)
+            yield from self._text(self._unzip(first, packed=packed), offset, packed=packed)
         self.close()
 
-    def _unpacked(self, first: bytes, *, packed: bool) -> Inlet:
+    def _unzip(self, first: bytes, *, packed: bool) -> Inlet:
         inlet = Begun(first, self._raw)
         return Unzipped(inlet, self._raw.name) if packed else inlet
 
     def _table(self, offset: int) -> Iterator[Batch]:
-        from sfumato.stream.connectors.file.parquet import batches
+        from sfumato.stream.connectors.file.parsers import parquet_batches
 
         self.offset = offset
-        for batch in batches(self.path, self.columns, offset):
+        for batch in parquet_batches(self.path, self.columns, offset):
             self.offset += batch.count
             yield batch
 
     def _text(self, inlet: Inlet, offset: int, *, packed: bool) -> Iterator[Batch]:
         head = b""
-        while not _complete(head) and (piece := inlet.read()) != b"":
+        while not _has_first_line(head) and (piece := inlet.read()) != b"":
             head += piece or b""
             if piece is None:
                 yield Batch.idle()
@@ -88,26 +88,24 @@ class Feed:
         if parser is None:
             return
         if offset and not self.piped:
-            inlet, head, begin = self._resumed(offset, packed=packed), b"", 0
+            inlet, head, begin = self._resume_at(offset, packed=packed), b"", 0
         self.offset = offset or begin
         yield from self._records(parser, head[begin:], inlet)
 
-    def _resumed(self, offset: int, *, packed: bool) -> Inlet:
+    def _resume_at(self, offset: int, *, packed: bool) -> Inlet:
         self._raw.close()
         self._raw = Raw(self.path, start=0 if packed else offset, follow=self._follow)
         return Unzipped(self._raw, self._raw.name, skip=offset) if packed else self._raw
 
     def _parser(self, head: bytes) -> tuple[Parser | None, int]:
         """Return what reads the records, and how many bytes stand before the first; None where there is nothing."""
+        from sfumato.stream.connectors.file.parsers import CsvParser, JsonParser
+
         blank = len(head) - len(head.removeprefix(BYTE_ORDER_MARK).lstrip())
         if blank == len(head):
             return None, 0
         if head[blank : blank + 1] == b"{":
-            from sfumato.stream.connectors.file.json_lines import JsonParser
-
             return JsonParser(self.columns), blank
-        from sfumato.stream.connectors.file.csv_lines import CsvParser
-
         header = head[blank : _line_end(head, blank)]
         return CsvParser(header, self.columns, self._raw.name), blank + len(header)
 
@@ -132,15 +130,15 @@ class Feed:
         if rest:
             taken, batch = parser(rest + b"\n")
             self.offset += len(rest)
-            yield self._last(taken, len(rest) + 1, batch)
+            yield self._last_batch(taken, len(rest) + 1, batch)
 
-    def _last(self, taken: int, wanted: int, batch: Batch) -> Batch:
+    def _last_batch(self, taken: int, wanted: int, batch: Batch) -> Batch:
         if taken < wanted:
             raise InputError(f"file '{self._raw.name}' ends inside a quoted cell; close the quote")
         return batch
 
 
-def _complete(head: bytes) -> bool:
+def _has_first_line(head: bytes) -> bool:
     """Return whether the first line is there, whole."""
     start = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     return b"\n" in start and start[: _line_end(start, 0)].count(b'"') % 2 == 0

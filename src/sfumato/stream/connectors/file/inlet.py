@@ -45,7 +45,7 @@ class Raw:
     def __init__(self, path: Path, *, start: int = 0, follow: bool = False) -> None:
         self.name = "standard input" if path == STDIN else str(path)
         self._path, self._follow, self._place = path, follow, start
-        self._descriptor = STANDARD_INPUT if path == STDIN else _opened(path)
+        self._descriptor = STANDARD_INPUT if path == STDIN else _open_input(path)
         self._ready = select.poll()
         self._ready.register(self._descriptor, select.POLLIN)
         if start:
@@ -158,7 +158,7 @@ def mark(path: Path, offset: int, *, grows: bool) -> str:
     return _fingerprint(path, offset, "part") if grows else _fingerprint(path, size, "whole")
 
 
-def known(path: Path, fingerprint: str) -> bool:
+def is_known(path: Path, fingerprint: str) -> bool:
     r"""Return whether the input at `path` is the one that has this fingerprint, grown at most.
 
     >>> import tempfile
@@ -166,7 +166,7 @@ def known(path: Path, fingerprint: str) -> bool:
     >>> _ = file.write_text("a\n1\n")
     >>> before = mark(file, 4, grows=True)
     >>> _ = file.write_text("a\n1\n2\n")
-    >>> known(file, before), known(Path("-"), before)
+    >>> is_known(file, before), is_known(Path("-"), before)
     (True, False)
     """
     kind, _, rest = fingerprint.partition(":")
@@ -177,10 +177,10 @@ def known(path: Path, fingerprint: str) -> bool:
     return (size == end if whole else size >= end) and _fingerprint(path, end, kind) == fingerprint
 
 
-def grown(path: Path, fingerprint: str) -> bool:
+def has_grown(path: Path, fingerprint: str) -> bool:
     """Return whether an input has more in it than what the fingerprint was taken of.
 
-    >>> grown(Path("-"), "pipe")
+    >>> has_grown(Path("-"), "pipe")
     False
     """
     kind, _, rest = fingerprint.partition(":")
@@ -195,7 +195,7 @@ def _fingerprint(path: Path, end: int, kind: str) -> str:
     return f"{kind}:{end}:{digest.hexdigest()}"
 
 
-def _opened(path: Path) -> int:
+def _open_input(path: Path) -> int:
     try:
         if path.is_dir():
             raise InputError(f"file '{path}' is a folder; give a file")

@@ -1,26 +1,154 @@
-"""Published rows out as CSV, JSON lines or Parquet: value columns, group, size, seq and, where linked, position.
+"""Published rows out as CSV, JSON lines or Parquet, to a file that only grows or to a pipe.
 
-Rows leave as soon as they may and stand in the file at once. Parquet has its index at the end (Melnik et al. 2010), so
-its rows wait in `OUT.part` and become `OUT` when the stream ends.
+Rows leave as soon as they may and stand in the file at once: value columns, group, size, seq and, where linked,
+position. Parquet has its index at the end (Melnik et al. 2010), so its rows wait in `OUT.part` and become `OUT` when
+the stream ends. A file can be cut back to where a checkpoint left it, the undo of write-ahead logging (Mohan et al.
+1992): what lies behind the last checkpoint was never promised to be there.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from sfumato.errors import InputError
 from sfumato.stream.base import Published, Publisher
-from sfumato.stream.connectors.file.outlet import STDOUT, Appended, Nowhere, Outlet, Piped, Place
 
+STDOUT = Path("-")
+TAIL = 1 << 12
 CSV, TSV, JSON, PARQUET = "csv", "tsv", "json", "parquet"
 ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".pq": PARQUET, ".tsv": TSV}
 ROW_GROUP = 1 << 18
+
+
+class OutputMark(msgspec.Struct, frozen=True):
+    """How far an output has come: its length, and a hash of its last bytes to know it again.
+
+    >>> OutputMark().length
+    0
+    """
+
+    length: int = 0
+    tail: str = hashlib.sha256(b"").hexdigest()
+
+
+START = OutputMark()
+
+
+class Outlet(Protocol):
+    """Anything that bytes are appended to; `settle` returns once they are safe, `remove` takes all away."""
+
+    @property
+    def place(self) -> OutputMark: ...
+    def append(self, chunk: bytes) -> None: ...
+    def settle(self) -> None: ...
+    def close(self) -> None: ...
+    def remove(self) -> None: ...
+
+
+class Appended:
+    """A file that is only appended to, from the place where a checkpoint left it; what lies behind is cut off.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "out.csv"
+    >>> outlet = Appended(file)
+    >>> outlet.append(b"kept,")
+    >>> kept = outlet.place
+    >>> outlet.append(b"cut")
+    >>> Appended(file, kept).append(b"again")
+    >>> file.read_bytes()
+    b'kept,again'
+    """
+
+    def __init__(self, path: Path, place: OutputMark = START) -> None:
+        self._path, self._length = path, place.length
+        start = max(0, place.length - TAIL)
+        with _refuse_in_one_sentence(path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._tail = os.pread(self._descriptor, place.length - start, start)
+            self._cut(place)
+
+    def _cut(self, place: OutputMark) -> None:
+        if self.place != place:
+            os.close(self._descriptor)
+            raise InputError(
+                f"output '{self._path}' is not what the checkpoint left; restore it, or begin another checkpoint"
+            )
+        os.ftruncate(self._descriptor, place.length)
+        os.lseek(self._descriptor, place.length, os.SEEK_SET)
+
+    @property
+    def place(self) -> OutputMark:
+        return OutputMark(self._length, hashlib.sha256(self._tail).hexdigest())
+
+    def append(self, chunk: bytes) -> None:
+        with _refuse_in_one_sentence(self._path):
+            _write(self._descriptor, chunk)
+        self._length += len(chunk)
+        self._tail = (self._tail + chunk[-TAIL:])[-TAIL:]
+
+    def settle(self) -> None:
+        with _refuse_in_one_sentence(self._path):
+            os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+class Piped:
+    """Standard output: what has left cannot be called back, and its place means nothing.
+
+    >>> Piped().place.length
+    0
+    """
+
+    place = START
+
+    def append(self, chunk: bytes) -> None:
+        _write(1, chunk)
+
+    def settle(self) -> None:
+        """Nothing to wait for: the reader has it."""
+
+    def close(self) -> None:
+        """Standard output is not ours to close."""
+
+    def remove(self) -> None:
+        """What has left cannot be called back."""
+
+
+class Nowhere:
+    """Takes bytes and keeps nothing: for a stream that puts no record aside.
+
+    >>> Nowhere().append(b"nothing")
+    """
+
+    place = START
+
+    def append(self, chunk: bytes) -> None:
+        """Forget the bytes."""
+
+    def settle(self) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def remove(self) -> None:
+        """Nothing to remove."""
 
 
 class Sink:
@@ -32,7 +160,7 @@ class Sink:
     >>> sink.header
     b'hours,group,size,seq,position\n'
     >>> one = np.array([0])
-    >>> sink.rendered(Published(np.array([2.5]), one, one + 1, one, one))
+    >>> sink.render(Published(np.array([2.5]), one, one + 1, one, one))
     b'2.5,0,1,0,0\n'
     """
 
@@ -50,11 +178,11 @@ class Sink:
     @property
     def header(self) -> bytes:
         """What stands before the first row."""
-        return b"" if self.form == JSON else self._written(self._nothing, header=True)
+        return b"" if self.form == JSON else self._write_frame(self._nothing, header=True)
 
-    def rendered(self, published: Published) -> bytes:
+    def render(self, published: Published) -> bytes:
         """The rows as they are written."""
-        return self._written(self._frame(published), header=False) if len(published) else b""
+        return self._write_frame(self._frame(published), header=False) if len(published) else b""
 
     def refuse_existing(self) -> None:
         """Refuse an output that is there already, or has no folder to be in."""
@@ -65,19 +193,19 @@ class Sink:
         if not self.path.parent.is_dir():
             raise InputError(f"output '{self.path}' cannot be written: there is no folder '{self.path.parent}'")
 
-    def open(self, place: Place) -> Outlet:
+    def open(self, place: OutputMark) -> Outlet:
         """Return where the rows are appended, cut back to `place`; nowhere, once a Parquet file is complete."""
         if self.path == STDOUT:
             return Piped()
-        return Nowhere() if self._finished else Appended(self._file, place)
+        return Nowhere() if self._is_finished else Appended(self._file, place)
 
     @property
-    def _finished(self) -> bool:
+    def _is_finished(self) -> bool:
         return self.form == PARQUET and self.path.exists() and not self._file.exists()
 
     def finish(self) -> None:
         """Make the Parquet file of the rows that wait for it; other files are complete as they are."""
-        if self.form != PARQUET or self._finished:
+        if self.form != PARQUET or self._is_finished:
             return
         fresh = self.path.with_name(f".{self.path.name}.partial")
         try:
@@ -96,10 +224,25 @@ class Sink:
         places = {} if published.position is None else {"position": published.position}
         return pl.DataFrame({**values, **texts, **counts, **places})
 
-    def _written(self, frame: pl.DataFrame, *, header: bool) -> bytes:
+    def _write_frame(self, frame: pl.DataFrame, *, header: bool) -> bytes:
         buffer = io.BytesIO()
         if self.form == JSON:
             frame.write_ndjson(buffer)
         else:
             frame.write_csv(buffer, include_header=header, separator="\t" if self.form == TSV else ",")
         return gzip.compress(buffer.getvalue(), 6, mtime=0) if self._packed else buffer.getvalue()
+
+
+@contextmanager
+def _refuse_in_one_sentence(path: Path) -> Iterator[None]:
+    """Say in one sentence that a file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"output '{path}' cannot be written: {error.strerror}") from error
+
+
+def _write(descriptor: int, chunk: bytes) -> None:
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -6,20 +6,25 @@ Bins are cut at quantiles of the released past, so the noise of a window costs �
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.core.parameters import Whole
+from sfumato.core.parameters import Option, Whole
 from sfumato.random import Source
-from sfumato.stream.base import Numbers
+from sfumato.stream.base import Numbers, PublicBounds, Publisher, Sample
 from sfumato.stream.noise import Interval, exact_epsilon, noise_scale
 from sfumato.stream.publishers.adaptive.model import HistogramModel, NoiseScales
 from sfumato.stream.state import Array
 from sfumato.stream.windows import WindowedPublisher
 
+if TYPE_CHECKING:
+    from sfumato.stream.publishers.clock import ClockWindows
+
 SENSITIVITY = 2  # a replaced record leaves one bin and enters another
 FINE = Fraction(1, 5)  # the share of ε for the second count of a window that is counted twice
+BINS = Option("How many cells the value range has, with several columns that of each.")
 
 
 @dataclass(eq=False)
@@ -41,6 +46,8 @@ class AdaptiveHistogram(WindowedPublisher):
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "bins": Whole(2)}
+    OPTIONS: ClassVar = {**WindowedPublisher.OPTIONS, "bins": BINS}
+    SHARED: ClassVar = (*WindowedPublisher.SHARED, "every")
     NOTES: ClassVar = (
         "Rows of a window leave in rank order, drawn from the released distribution; none comes from a record.",
         (
@@ -50,6 +57,7 @@ class AdaptiveHistogram(WindowedPublisher):
         "After windows that sat in few bins, a window is counted twice, coarsely and finely, with 80 % and 20 % of ε.",
     )
     name: ClassVar[str] = "adaptive"
+    takes_several: ClassVar[bool] = True
 
     def prepare(self) -> None:
         epsilon = exact_epsilon(self.epsilon)
@@ -74,3 +82,28 @@ class AdaptiveHistogram(WindowedPublisher):
             noisy = self.add_noise(counts, self._fine, number, "finer", finer.edges)
             reading = self._model.sharpen(reading, noisy, finer)
         return self._model.rows(reading)
+
+    @classmethod
+    def for_numbers(cls, bounds: Sequence[PublicBounds], given: Mapping[str, Any]) -> Publisher:
+        from sfumato.stream.publishers.counts import CellHistogram
+
+        return CellHistogram.from_options(given, called=cls.name, bounds=tuple(bounds))
+
+    @classmethod
+    def for_categories(cls, categories: tuple[str, ...], given: Mapping[str, Any]) -> Publisher:
+        from sfumato.stream.publishers.counts import CategoryWindows
+
+        return CategoryWindows.from_options(given, called=cls.name, categories=categories)
+
+    @classmethod
+    def for_clock(cls, bounds: PublicBounds, given: Mapping[str, Any]) -> ClockWindows:
+        from sfumato.stream.publishers.clock import ClockWindows
+
+        return ClockWindows.from_options(given, called=cls.name, bounds=bounds, kind="adaptive")
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        from sfumato.stream.publishers.counts import CategoryWindows, CellHistogram
+
+        own = Sample(cls(bounds=(0, 1000), window=70, bins=16))
+        return (own, *CategoryWindows.sample(), *CellHistogram.sample())

@@ -12,18 +12,26 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from sfumato.core.parameters import Whole
+from sfumato.core.parameters import Option, Whole
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.random import Source
 from sfumato.random.random_words import WordRun
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
-from sfumato.schema import Role, Schema
-from sfumato.stream.base import Integers, Numbers, Published, Publisher, ReleasedColumns
+from sfumato.schema import Attribute, Kind, Role, Schema
+from sfumato.stream.base import AUDITED, DELAY, Integers, Numbers, Published, Publisher, ReleasedColumns, Sample
 from sfumato.stream.card import make_card
-from sfumato.stream.publishers.castle.columns import TupleColumn, encode_persons, kernel_attributes
+from sfumato.stream.publishers.castle.columns import (
+    TupleColumn,
+    encode_persons,
+    kernel_attributes,
+    sample_ages,
+    sample_patients,
+    sample_schema,
+)
 from sfumato.stream.publishers.castle.state import ARRIVED, HELD, OLDEST, OPEN, Limits, Outgoing, new_state, outgoing
 from sfumato.stream.state import fingerprint, pack, unpack
 
+CROWD = 5  # the k that the auditor asks for
 SPARE = 64  # words beyond one per tuple, for draws that are rejected: each with a chance of less than one in a million
 ASSUMPTIONS = (
     "An attacker knows quasi-identifiers and may know that a person is in the stream, but nothing else about the rows.",
@@ -83,6 +91,15 @@ class CASTLE(Publisher):
         "mu": Whole(1),
         "l": Whole(1),
     }
+    OPTIONS: ClassVar = {
+        "k": Option("Every published tuple is shared by at least k persons."),
+        "delay": DELAY,
+        "beta": Option("The most clusters held."),
+        "mu": Option("How many published clusters the threshold looks back on and may be used again."),
+        "l": Option("Every group has at least l values in each published sensitive column."),
+    }
+    SHARED: ClassVar = ("schema", "quasi", "person")
+    takes_tuples: ClassVar[bool] = True
     name: ClassVar[str] = "castle"
     linked: ClassVar[bool] = False
 
@@ -196,7 +213,7 @@ class CASTLE(Publisher):
         self._turn(cursor)
         while flush_all(self._state, self._spare, self._run.words, cursor, out):
             self._more(cursor)
-        return self._released(out, cursor)
+        return self._publish_left(out, cursor)
 
     def _settle(self) -> Published:
         return self._take(self._settle_rows())
@@ -221,7 +238,7 @@ class CASTLE(Publisher):
                 piece = piece[taken:]
                 if len(piece):
                     self._more(cursor)
-        return self._released(out, cursor)
+        return self._publish_left(out, cursor)
 
     def _next_piece(self, rows: Numbers, cursor: Integers) -> tuple[Numbers, Numbers]:
         """Return the tuples to take next and those behind them; where choices are keyed, one that may let some leave.
@@ -246,7 +263,7 @@ class CASTLE(Publisher):
         self._run.more(2 * self._spare)
         cursor[2] = 0
 
-    def _released(self, out: Outgoing, cursor: Integers) -> Published:
+    def _publish_left(self, out: Outgoing, cursor: Integers) -> Published:
         rows, groups, read = cursor.tolist()
         self._run.drop(read)
         counts = self._state.counts
@@ -317,3 +334,42 @@ class CASTLE(Publisher):
         )
         settings = {name: value for name, value in self.parameters().items() if name != "columns"}
         return msgspec.structs.replace(card, released=msgspec.structs.replace(card.released, settings=settings))
+
+    @classmethod
+    def for_tuples(cls, schema: Schema, given: Mapping[str, Any]) -> CASTLE:
+        return cls.from_options(given, called=cls.name, schema=schema)
+
+    @classmethod
+    def for_audit(cls, epsilon: float, delay: int, rng: Source) -> SingleNumbers:
+        del epsilon  # nothing is promised about it
+        schema = Schema({"value": Attribute("value", Role.QUASI, Kind.NUMBER, bounds=AUDITED)})
+        return SingleNumbers(cls(schema, k=min(CROWD, delay), delay=delay, rng=rng))
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        everything = sample_schema("age", "job", "disease", "id", person="id")
+        return (
+            Sample(cls(everything, k=4, delay=40, beta=5, mu=6), sample_patients),
+            Sample(cls(everything, k=3, delay=40, beta=5, mu=6, l=2), sample_patients),
+            Sample(cls(sample_schema("age"), k=5, delay=30, beta=4), sample_ages),
+        )
+
+
+class SingleNumbers:
+    """CASTLE as a publisher of single numbers, which it takes as tuples of one quasi-identifier.
+
+    >>> from sfumato.random import SeededSource
+    >>> CASTLE.for_audit(1.0, 20, SeededSource(1)).delay
+    20
+    """
+
+    def __init__(self, publisher: CASTLE) -> None:
+        self.publisher, self.delay = publisher, publisher.delay
+
+    def push_many(self, batch: Any) -> Published:
+        """Return what leaves when a batch of numbers comes."""
+        return self.publisher.push_many(np.asarray(batch, dtype=np.float64)[:, None])
+
+    def flush(self) -> Published:
+        """Return all that is still held."""
+        return self.publisher.flush()

@@ -17,10 +17,10 @@ import numpy as np
 
 from sfumato.errors import SchemaError
 from sfumato.hierarchy import Hierarchy
-from sfumato.schema import Kind
+from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.stream.base import Numbers
-from sfumato.stream.publishers.castle.loss_kernel import ATTRIBUTE, NUMBER, SPAN, Attributes
+from sfumato.stream.publishers.castle.state import ATTRIBUTE, NUMBER, SPAN, TupleAttributes
 from sfumato.table.cells import SUPPRESSED, range_text
 
 EPOCH = dt.date(1970, 1, 1)
@@ -113,7 +113,7 @@ class TupleColumn:
         return range_text(self.value_text(low), self.value_text(high), whole=whole)
 
 
-def kernel_attributes(columns: Sequence[TupleColumn]) -> Attributes:
+def kernel_attributes(columns: Sequence[TupleColumn]) -> TupleAttributes:
     """Return the quasi-identifiers as the kernels read them.
 
     >>> from sfumato.schema import Role
@@ -126,7 +126,7 @@ def kernel_attributes(columns: Sequence[TupleColumn]) -> Attributes:
     for column in columns:
         described.append((NUMBER if column.ranged else len(spans), len(column.values or ()), _weight(column)))
         spans += [] if column.ranged else _levels(column.tree)
-    return Attributes(np.array(described, dtype=ATTRIBUTE), np.array(spans or [(0, 0)], dtype=SPAN))
+    return TupleAttributes(np.array(described, dtype=ATTRIBUTE), np.array(spans or [(0, 0)], dtype=SPAN))
 
 
 def _levels(tree: Hierarchy) -> list[tuple[int, int]]:
@@ -158,3 +158,40 @@ def encode_persons(cells: Iterable[object]) -> Numbers:
 
 def _number(limit: Bound) -> float:
     return float((limit - EPOCH).days) if isinstance(limit, dt.date) else float(limit)
+
+
+def sample_patients(seed: int, rows: int) -> Numbers:
+    """Return a stream of patients: age, job, disease and one of rows/3 persons, as codes.
+
+    >>> sample_patients(1, 3).shape
+    (3, 4)
+    """
+    draw = np.random.default_rng(seed)
+    columns = [draw.integers(0, limit, rows) for limit in (100, 5, 3, max(1, rows // 3))]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def sample_ages(seed: int, rows: int) -> Numbers:
+    """Return a stream of ages alone.
+
+    >>> sample_ages(1, 3).shape
+    (3, 1)
+    """
+    return sample_patients(seed, rows)[:, :1].copy()
+
+
+def sample_schema(*names: str, person: str | None = None) -> Schema:
+    """Return a schema of the named columns of `sample_patients`.
+
+    >>> list(sample_schema("age", "job").columns)
+    ['age', 'job']
+    """
+    kinds = {"cook": "food", "baker": "food", "nurse": "care", "doctor": "care", "clerk": "office"}
+    jobs = Hierarchy.from_rows([(job, kind, SUPPRESSED) for job, kind in kinds.items()])
+    columns = [
+        Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 99)),
+        Attribute("job", Role.QUASI, Kind.CATEGORY, hierarchy=jobs),
+        Attribute("disease", Role.SENSITIVE, Kind.CATEGORY, categories=("flu", "gout", "ulcer")),
+        Attribute("id", Role.IDENTIFIER),
+    ]
+    return Schema({column.name: column for column in columns if column.name in names}, person=person)

@@ -10,14 +10,16 @@ import numpy as np
 
 from sfumato.core.kernel import kernel
 from sfumato.random.discrete_kernel import Words, uniform_below
-from sfumato.stream.publishers.castle.choice_kernel import NONE, earlier, insert, is_new_person, settle_bounds
-from sfumato.stream.publishers.castle.loss_kernel import (
-    Integers,
-    Numbers,
+from sfumato.stream.publishers.castle.cluster_kernel import (
     covers,
+    earlier,
     generalise,
+    insert,
+    is_new_person,
     loss_of,
     loss_with,
+    mean_loss,
+    settle_bounds,
     widen,
 )
 from sfumato.stream.publishers.castle.split_kernel import new_value, split, values_of
@@ -27,9 +29,12 @@ from sfumato.stream.publishers.castle.state import (
     HIGH,
     KEPT,
     LOW,
+    NONE,
     OLDEST,
     OPEN,
     PUBLISHED,
+    Integers,
+    Numbers,
     Outgoing,
     State,
 )
@@ -252,16 +257,6 @@ def publish_part(state: State, members: Integers, words: Words, cursor: Integers
         other = int(drawn)
         members[last], members[other] = members[other], members[last]
         write_row(state, members[last], cursor, out)
-
-
-@kernel
-def mean_loss(losses: Numbers, published: int) -> float:
-    """The mean of the last losses, added up from the oldest to the newest."""
-    count = min(published, losses.size)
-    total = 0.0
-    for number in range(published - count, published):
-        total += losses[number % losses.size]
-    return total / count
 
 
 @kernel

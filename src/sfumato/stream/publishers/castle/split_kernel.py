@@ -9,10 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.core.kernel import kernel
-from sfumato.stream.publishers.castle.loss_kernel import Numbers, loss_of, loss_with, widen
-from sfumato.stream.publishers.castle.state import HIGH, LOW, Records, State
-
-NONE = -1
+from sfumato.stream.publishers.castle.cluster_kernel import loss_of, loss_with, widen
+from sfumato.stream.publishers.castle.state import HIGH, LOW, NONE, Numbers, Records, State
 
 
 @kernel

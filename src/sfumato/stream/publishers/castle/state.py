@@ -11,13 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.stream.publishers.castle.loss_kernel import Attributes, Integers, Numbers
-
+Numbers = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 Records = npt.NDArray[Any]
+
+NONE = -1
+NUMBER = -1
 
 ARRIVED, OPEN, BORN, PUBLISHED, OLDEST, KEPT, HELD = range(7)
 LOW, HIGH = range(2)
 
+ATTRIBUTE = np.dtype([("tree", "i8"), ("leaves", "i8"), ("weight", "f8")], align=True)
+SPAN = np.dtype([("first", "i8"), ("many", "i8")], align=True)
 CLUSTER = np.dtype(
     [("loss", "f8"), *((name, "i8") for name in ("size", "persons", "born", "first", "last"))], align=True
 )
@@ -27,6 +32,17 @@ MEMBER = np.dtype(
     align=True,
 )
 PART = np.dtype([("loss", "f8"), ("size", "i8"), ("mark", "i8")], align=True)
+
+
+class TupleAttributes(NamedTuple):
+    """The quasi-identifiers: where each one's hierarchy starts (or NUMBER), its leaves, and one over its domain.
+
+    Hierarchies lie level by level, leaves first, in `spans`: for each leaf, the first leaf below its ancestor on that
+    level, and how many there are. The last level of each is one root.
+    """
+
+    columns: npt.NDArray[Any]
+    spans: npt.NDArray[Any]
 
 
 class State(NamedTuple):
@@ -39,7 +55,7 @@ class State(NamedTuple):
     the column of the person, or -1; `sensitive` says how many columns are.
     """
 
-    attributes: Attributes
+    attributes: TupleAttributes
     clusters: Records
     bounds: Numbers
     scan: Numbers
@@ -91,11 +107,10 @@ class Limits(NamedTuple):
     mu: int
 
 
-def new_state(attributes: Attributes, limits: Limits, sensitive: int, *, person: bool) -> State:
+def new_state(attributes: TupleAttributes, limits: Limits, sensitive: int, *, person: bool) -> State:
     """Return the state of a stream that has not begun.
 
-    >>> from sfumato.stream.publishers.castle.loss_kernel import ATTRIBUTE, SPAN
-    >>> one = Attributes(np.array([(-1, 0, 0.1)], dtype=ATTRIBUTE), np.zeros(1, dtype=SPAN))
+    >>> one = TupleAttributes(np.array([(-1, 0, 0.1)], dtype=ATTRIBUTE), np.zeros(1, dtype=SPAN))
     >>> new_state(one, Limits(2, 1, 5, 3, 4), 0, person=False).rows.shape
     (6, 1)
     """

@@ -6,30 +6,70 @@ the claim does not hold (`docs/algorithms/doca.md` gives two streams that tell i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sfumato.core.parameters import OneOf, Real, Whole
-from sfumato.errors import InputError
+from sfumato.core.parameters import OneOf, Option, Real, Whole
+from sfumato.errors import InputError, ParameterError
 from sfumato.random import Source
 from sfumato.random.random_words import WordRun
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
-from sfumato.stream.base import Integers, Numbers, Published, Publisher
+from sfumato.stream.base import (
+    AUDITED,
+    DELAY,
+    EPSILON,
+    Integers,
+    Numbers,
+    PublicBounds,
+    Published,
+    Publisher,
+    Sample,
+)
 from sfumato.stream.card import make_card
 from sfumato.stream.noise import step_for
-from sfumato.stream.publishers.doca.kernel import ARRIVED, OLDEST, OPEN, PUBLISHED, Clusters, Groups, Window
+from sfumato.stream.publishers.laplace import SENSITIVITY
 from sfumato.stream.state import pack, unpack
 
 STEPS = 2**28
 LARGEST = 1e300
+PAPER_WIDTH = 1.5  # the paper's Δf: one and a half times the range
+ARRIVED, OPEN, BORN, PUBLISHED, OLDEST = range(5)
 NO_GUARANTEE = (
     "no differential privacy guarantee, whatever epsilon says: all records of a group leave with the same value, so "
     "equal values show who was grouped with whom, and the groups depend on the records without any noise; sizes, times "
     "and the running minimum and maximum tell more. Use rank, adaptive or linked for a release with a proof."
 )
+
+
+class Clusters(NamedTuple):
+    """The open clusters, one per slot; a free slot has size 0 and lies infinitely far from every record."""
+
+    low: Numbers
+    high: Numbers
+    total: Numbers
+    size: Integers
+    born: Integers
+    first: Integers
+    last: Integers
+
+
+class Window(NamedTuple):
+    """The last delay+1 records in a ring: the slot of each one's cluster, and the next record of that cluster."""
+
+    cluster: Integers
+    following: Integers
+
+
+class LeavingGroups(NamedTuple):
+    """What left: the places of all records, group by group, and each group's mean and size."""
+
+    positions: Integers
+    means: Numbers
+    sizes: Integers
 
 
 @dataclass(eq=False)
@@ -63,6 +103,14 @@ class DOCA(Publisher):
         "m": Whole(1),
         "epsilon": Real(0, above=True),
         "strict": OneOf((False, True)),
+    }
+    OPTIONS: ClassVar = {
+        "epsilon": EPSILON,
+        "sensitivity": SENSITIVITY,
+        "delay": DELAY,
+        "beta": Option("The most clusters held."),
+        "m": Option("How many published clusters the threshold looks back on."),
+        "strict": Option("Test against the threshold with <, as the paper writes it."),
     }
     name: ClassVar[str] = "doca"
     linked: ClassVar[bool] = True
@@ -119,7 +167,7 @@ class DOCA(Publisher):
         self._settle()
         out = self._room(0)
         left = flush_all(self._clusters, self._window, self._losses, self._counts, self._span, out)
-        return self._released(out, *left)
+        return self._publish_left(out, *left)
 
     def _settle(self) -> Published:
         values = np.array(self._waiting, dtype=np.float64)
@@ -131,13 +179,13 @@ class DOCA(Publisher):
 
         out = self._room(len(values))
         parts = self._clusters, self._window, self._losses, self._counts, self._span
-        return self._released(out, *push_all(values, *parts, self.strict, out))
+        return self._publish_left(out, *push_all(values, *parts, self.strict, out))
 
-    def _room(self, count: int) -> Groups:
+    def _room(self, count: int) -> LeavingGroups:
         most = count + self.held
-        return Groups(np.empty(most, dtype=np.int64), np.empty(most), np.empty(most, dtype=np.int64))
+        return LeavingGroups(np.empty(most, dtype=np.int64), np.empty(most), np.empty(most, dtype=np.int64))
 
-    def _released(self, out: Groups, rows: int, groups: int) -> Published:
+    def _publish_left(self, out: LeavingGroups, rows: int, groups: int) -> Published:
         self._due = int(self._counts[OLDEST] - self._counts[ARRIVED]) + self.delay + 1
         if rows == 0:
             return NOTHING
@@ -152,15 +200,15 @@ class DOCA(Publisher):
     def _noise(self, sizes: Integers, means: Numbers, first: int) -> Integers:
         """Return one draw per group in steps of the grid, of scale Δf/(size·ε); a group's own where noise is keyed."""
         if not self._run.keyed:
-            return self._drawn(sizes)
+            return self._draw_noise(sizes)
         draws = []
         for place in range(len(sizes)):
             group = slice(place, place + 1)
             self._run.turn(first + place, sizes[group], means[group])
-            draws.append(self._drawn(sizes[group]))
+            draws.append(self._draw_noise(sizes[group]))
         return np.concatenate(draws)
 
-    def _drawn(self, sizes: Integers) -> Integers:
+    def _draw_noise(self, sizes: Integers) -> Integers:
         from sfumato.random.discrete_kernel import fill_laplace_scales
 
         scales = np.maximum(self._scale // sizes, 1)
@@ -204,6 +252,22 @@ class DOCA(Publisher):
             warnings=[NO_GUARANTEE],
             source=self._run.source,
         )
+
+    @classmethod
+    def for_number(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> Publisher:
+        if bounds is None and "sensitivity" not in given:
+            raise ParameterError(f"{cls.name} needs --bounds LOW HIGH, or --sensitivity")
+        width = {} if bounds is None else {"sensitivity": bounds[1] - bounds[0]}
+        return cls.from_options({**width, **given}, called=cls.name)
+
+    @classmethod
+    def for_audit(cls, epsilon: float, delay: int, rng: Source) -> Publisher:
+        return cls(PAPER_WIDTH * AUDITED[1], delay, epsilon=epsilon, rng=rng)
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        loose, strict = (cls(sensitivity=1000, delay=37, beta=6, m=5, strict=strict) for strict in (False, True))
+        return Sample(loose), Sample(strict), Sample(cls(sensitivity=1000, delay=600))
 
 
 def _zeros(count: int, size: int) -> list[Integers]:

@@ -6,47 +6,16 @@ lists them. No noise is drawn here, so that the same records always give the sam
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
-
-Numbers = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from sfumato.stream.base import Integers, Numbers
+from sfumato.stream.publishers.castle.cluster_kernel import mean_loss
+from sfumato.stream.publishers.doca import ARRIVED, BORN, OLDEST, OPEN, PUBLISHED, Clusters, LeavingGroups, Window
 
 NONE = -1
-ARRIVED, OPEN, BORN, PUBLISHED, OLDEST = range(5)
 LEAST, MOST, THRESHOLD = range(3)
 FARTHEST = np.finfo(np.float64).max  # below the distance to a free slot
-
-
-class Clusters(NamedTuple):
-    """The open clusters, one per slot; a free slot has size 0 and lies infinitely far from every record."""
-
-    low: Numbers
-    high: Numbers
-    total: Numbers
-    size: Integers
-    born: Integers
-    first: Integers
-    last: Integers
-
-
-class Window(NamedTuple):
-    """The last delay+1 records in a ring: the slot of each one's cluster, and the next record of that cluster."""
-
-    cluster: Integers
-    following: Integers
-
-
-class Groups(NamedTuple):
-    """What left: the places of all records, group by group, and each group's mean and size."""
-
-    positions: Integers
-    means: Numbers
-    sizes: Integers
 
 
 @kernel
@@ -121,7 +90,7 @@ def publish(
     losses: Numbers,
     counts: Integers,
     span: Numbers,
-    out: Groups,
+    out: LeavingGroups,
     row: int,
 ) -> int:
     """Take a cluster out, renew the threshold, and return the next free row of `out.positions`."""
@@ -147,16 +116,6 @@ def publish(
 
 
 @kernel
-def mean_loss(losses: Numbers, published: int) -> float:
-    """The mean of the last losses, added up from the oldest to the newest."""
-    count = min(published, losses.size)
-    total = 0.0
-    for number in range(published - count, published):
-        total += losses[number % losses.size]
-    return total / count
-
-
-@kernel
 def push_all(
     batch: Numbers,
     clusters: Clusters,
@@ -165,7 +124,7 @@ def push_all(
     counts: Integers,
     span: Numbers,
     strict: bool,
-    out: Groups,
+    out: LeavingGroups,
 ) -> tuple[int, int]:
     """Take every record of the batch; return how many rows and groups left."""
     ring = window.cluster.size
@@ -185,7 +144,7 @@ def push_all(
 
 @kernel
 def flush_all(
-    clusters: Clusters, window: Window, losses: Numbers, counts: Integers, span: Numbers, out: Groups
+    clusters: Clusters, window: Window, losses: Numbers, counts: Integers, span: Numbers, out: LeavingGroups
 ) -> tuple[int, int]:
     """Publish all clusters, the oldest first; return how many rows and groups left."""
     row = 0

@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Whole
+from sfumato.core.parameters import Option, Whole
 from sfumato.errors import ParameterError
 from sfumato.random import Source, of_group
-from sfumato.stream.base import Integers, Numbers
+from sfumato.stream.base import Integers, Numbers, Sample
 from sfumato.stream.noise import Interval
 from sfumato.stream.publishers.linked.prior import Bits, Prior, slot_thresholds, threshold_shares
 from sfumato.stream.publishers.linked.staircase import best_cut
@@ -52,6 +52,7 @@ class LinkedResponse(WindowedPublisher):
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "bins": Whole(2)}
+    OPTIONS: ClassVar = {**WindowedPublisher.OPTIONS, "bins": Option("How many cells the value range has.")}
     NOTES: ClassVar = (
         "Each record gives one randomised bit; everything else is computed from the bits alone.",
         "Rows keep the places of their records: a row is the best guess about its record that ε allows.",
@@ -118,6 +119,10 @@ class LinkedResponse(WindowedPublisher):
             share = cells[part] / cells[part].sum()
             parts += [likelihood[:, :, part] @ share, likelihood[:, :, part] @ (share * self._middles[part])]
         return np.stack(parts, axis=2)
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        return (Sample(cls(bounds=(0, 1000), window=70, bins=8)),)
 
 
 def truthful(epsilon: float) -> int:

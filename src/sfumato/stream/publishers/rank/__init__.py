@@ -8,20 +8,25 @@ so their sensitivity is several times the width.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Whole
+from sfumato.core.parameters import Option, Whole
 from sfumato.random import Source
 from sfumato.random.random_words import WordRun
-from sfumato.stream.base import Integers, Numbers
+from sfumato.stream.base import AUDITED, Integers, Numbers, PublicBounds, Publisher, Sample
 from sfumato.stream.noise import Interval, Intervals, add_noise, laplace_draws, noise_scale, step_for
 from sfumato.stream.windows import WindowedPublisher
 
+if TYPE_CHECKING:
+    from sfumato.stream.publishers.clock import ClockWindows
+
 STEPS = 2**16
+BLOCK = Option("How many ranks share one noise.")
 
 
 class RankGrid:
@@ -87,11 +92,14 @@ class RankWindows(WindowedPublisher):
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "block": Whole(1)}
+    OPTIONS: ClassVar = {**WindowedPublisher.OPTIONS, "block": BLOCK}
+    SHARED: ClassVar = (*WindowedPublisher.SHARED, "every")
     NOTES: ClassVar = (
         "Rows of a window leave in rank order; which record a row comes from is not said and not known to be any.",
         "Noise of scale (U−L)/ε falls on each sum of a rank block; together the sums of a window cost ε.",
     )
     name: ClassVar[str] = "rank"
+    takes_several: ClassVar[bool] = True
 
     def prepare(self) -> None:
         self._grid = RankGrid(self.bounds, self.block, self.epsilon)
@@ -102,6 +110,30 @@ class RankWindows(WindowedPublisher):
 
     def release_many(self, windows: Numbers, first: int) -> Numbers:
         return self._grid.release(windows, self._run, first)
+
+    @classmethod
+    def for_numbers(cls, bounds: Sequence[PublicBounds], given: Mapping[str, Any]) -> Publisher:
+        return RankedAttributes.from_options(given, called=cls.name, bounds=tuple(bounds))
+
+    @classmethod
+    def for_categories(cls, categories: tuple[str, ...], given: Mapping[str, Any]) -> Publisher:
+        from sfumato.stream.publishers.counts import CategoryWindows
+
+        return CategoryWindows.from_options(given, called=cls.name, categories=categories, ordered=True)
+
+    @classmethod
+    def for_clock(cls, bounds: PublicBounds, given: Mapping[str, Any]) -> ClockWindows:
+        from sfumato.stream.publishers.clock import ClockWindows
+
+        return ClockWindows.from_options(given, called=cls.name, bounds=bounds, kind="rank")
+
+    @classmethod
+    def for_audit(cls, epsilon: float, delay: int, rng: Source) -> Publisher:
+        return cls(AUDITED, delay, epsilon, max(1, delay // 20), rng=rng)
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        return (Sample(cls(bounds=(0, 1000), window=70, block=8)), *RankedAttributes.sample())
 
 
 @dataclass(eq=False)
@@ -121,6 +153,7 @@ class RankedAttributes(WindowedPublisher):
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {"bounds": Intervals(), **WindowedPublisher.RULES, "block": Whole(1)}
+    OPTIONS: ClassVar = RankWindows.OPTIONS
     NOTES: ClassVar = ("Each attribute leaves in its own rank order: the attributes of a row do not belong together.",)
     name: ClassVar[str] = "ranked-attributes"
 
@@ -137,3 +170,17 @@ class RankedAttributes(WindowedPublisher):
             for place, grid in enumerate(self._grids)
         ]
         return np.column_stack(columns)
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        return (Sample(cls(((0, 99), (0, 4)), window=70, block=8), sample_pairs),)
+
+
+def sample_pairs(seed: int, rows: int) -> Numbers:
+    """Return a stream of pairs, from 0 to 99 and from 0 to 4.
+
+    >>> sample_pairs(1, 3).shape
+    (3, 2)
+    """
+    draw = np.random.default_rng(seed)
+    return np.column_stack([draw.integers(0, 100, rows), draw.integers(0, 5, rows)]).astype(np.float64)

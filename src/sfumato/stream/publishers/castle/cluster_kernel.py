@@ -1,6 +1,8 @@
-"""Which cluster a tuple joins in CASTLE: the one it enlarges least, within the threshold if there is such a one.
+"""The clusters of CASTLE: what a generalised tuple loses, and which cluster a tuple joins, the one it enlarges least.
 
-Cao, Carminati, Ferrari & Tan (2011), section 4, procedure best_selection.
+Cao, Carminati, Ferrari & Tan (2011), section 3: a range of a number loses its share of the domain, a node of a
+hierarchy the share of the leaves below it beyond the first; a tuple loses the mean of its attributes. Section 4,
+procedure best_selection: a tuple joins the cluster it enlarges least, within the threshold if there is such a one.
 """
 
 from __future__ import annotations
@@ -8,10 +10,99 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.core.kernel import kernel
-from sfumato.stream.publishers.castle.loss_kernel import NUMBER, Numbers, loss_of, spread, widen
-from sfumato.stream.publishers.castle.state import ARRIVED, BORN, HELD, HIGH, LOW, OPEN, State
+from sfumato.stream.publishers.castle.state import (
+    ARRIVED,
+    BORN,
+    HELD,
+    HIGH,
+    LOW,
+    NONE,
+    NUMBER,
+    OPEN,
+    Numbers,
+    State,
+    TupleAttributes,
+)
 
-NONE = -1
+
+@kernel
+def lowest(attributes: TupleAttributes, attribute: int, low: int, high: int) -> int:
+    """Where in `first` and `many` the lowest node over two leaves stands."""
+    place = attributes.columns[attribute].tree
+    while attributes.spans[place + low].first != attributes.spans[place + high].first:
+        place += attributes.columns[attribute].leaves
+    return int(place + low)
+
+
+@kernel
+def spread(attributes: TupleAttributes, attribute: int, low: float, high: float) -> float:
+    """The loss of one attribute whose values lie between `low` and `high`."""
+    if attributes.columns[attribute].tree == NUMBER:
+        return float((high - low) * attributes.columns[attribute].weight)
+    node = lowest(attributes, attribute, int(low), int(high))
+    return float((attributes.spans[node].many - 1) * attributes.columns[attribute].weight)
+
+
+@kernel
+def loss_of(attributes: TupleAttributes, low: Numbers, high: Numbers) -> float:
+    """The loss of a tuple generalised to the bounds `low` and `high`."""
+    total = 0.0
+    for attribute in range(low.size):
+        total += spread(attributes, attribute, low[attribute], high[attribute])
+    return total / low.size
+
+
+@kernel
+def loss_with(
+    attributes: TupleAttributes, low: Numbers, high: Numbers, other_low: Numbers, other_high: Numbers
+) -> float:
+    """The loss of the bounds that cover two pairs of bounds (for a single tuple both are its values)."""
+    total = 0.0
+    for attribute in range(low.size):
+        total += spread(
+            attributes,
+            attribute,
+            min(low[attribute], other_low[attribute]),
+            max(high[attribute], other_high[attribute]),
+        )
+    return total / low.size
+
+
+@kernel
+def widen(low: Numbers, high: Numbers, other_low: Numbers, other_high: Numbers) -> None:
+    """Make the first bounds cover the second."""
+    for attribute in range(low.size):
+        low[attribute] = min(low[attribute], other_low[attribute])
+        high[attribute] = max(high[attribute], other_high[attribute])
+
+
+@kernel
+def generalise(attributes: TupleAttributes, low: Numbers, high: Numbers) -> None:
+    """Make the bounds of hierarchies those of whole nodes, in place."""
+    for attribute in range(low.size):
+        if attributes.columns[attribute].tree != NUMBER:
+            node = lowest(attributes, attribute, int(low[attribute]), int(high[attribute]))
+            low[attribute] = attributes.spans[node].first
+            high[attribute] = attributes.spans[node].first + attributes.spans[node].many - 1
+
+
+@kernel
+def covers(low: Numbers, high: Numbers, record: Numbers) -> bool:
+    """Whether a record lies within generalised bounds."""
+    for attribute in range(low.size):
+        if record[attribute] < low[attribute] or record[attribute] > high[attribute]:
+            return False
+    return True
+
+
+@kernel
+def mean_loss(losses: Numbers, published: int) -> float:
+    """The mean of the last losses, added up from the oldest to the newest."""
+    count = min(published, losses.size)
+    total = 0.0
+    for number in range(published - count, published):
+        total += losses[number % losses.size]
+    return total / count
 
 
 @kernel

@@ -1,0 +1,166 @@
+"""Who is told what while a stream runs: how far it is on a terminal's line, where a pipe resumes, and whether to stop.
+
+The line is written over in place a few times a second where somebody looks, and shows what is public: records come,
+groups left, records held, ε. A signal only leaves a mark (Stevens & Rago 2013, section 10), so that a batch is whole.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import TextIO
+
+REFRESH = 0.25
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """How far a stream has come.
+
+    >>> StreamProgress(records=10, rows=8, groups=2, held=2).held
+    2
+    """
+
+    records: int
+    rows: int
+    groups: int
+    held: int
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a checkpoint is written: after so many records, or after so many seconds if any came.
+
+    >>> Pace().seconds
+    1.0
+    """
+
+    records: int = 1 << 18
+    seconds: float = 1.0
+
+
+def _nothing(_: object) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Who is told what: before the first noise is drawn, where a pipe resumes, how far it is, and whether to stop.
+
+    >>> Hooks().stop()
+    False
+    """
+
+    begin: Callable[[str], object] = _nothing
+    say: Callable[[str], object] = _nothing
+    listen: Callable[[StreamProgress], object] = _nothing
+    stop: Callable[[], bool] = bool
+
+    def charging(self, charge: Callable[[str], object]) -> Hooks:
+        """Return hooks that also charge the stream of an id, before anything else begins.
+
+        >>> Hooks().charging(print).begin("0123")
+        0123
+        """
+
+        def begin(stream: str) -> None:
+            charge(stream)
+            self.begin(stream)
+
+        return replace(self, begin=begin)
+
+
+class Live:
+    """Draws the line; `epsilon` is shown where the publisher promises one.
+
+    >>> import io
+    >>> line = Live(1.0, io.StringIO())
+    >>> line(StreamProgress(records=10, rows=8, groups=2, held=2))
+    >>> line.close()
+    """
+
+    def __init__(self, epsilon: float | None, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._shown = self._stream.isatty()
+        self._promise = "" if epsilon is None else f"  ε {epsilon:g}"
+        self._start: tuple[float, int] | None = None
+        self._last, self._width = 0.0, 0
+
+    def __call__(self, progress: StreamProgress) -> None:
+        """Show how far the stream has come, unless the line is a moment old."""
+        now = time.monotonic()
+        if not self._shown or now - self._last < REFRESH:
+            return
+        if self._start is None:
+            self._start = now, progress.records
+        since, before = self._start
+        rate = (progress.records - before) / (now - since) if now > since else 0.0
+        self._last = now
+        self._draw(
+            f"{progress.records:,} records  {rate:,.0f}/s  {progress.groups:,} groups  {progress.held:,} held"
+            f"{self._promise}"
+        )
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._width:
+            self._draw("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+    def _draw(self, text: str) -> None:
+        self._stream.write(f"\r{text:<{self._width}}")
+        self._stream.flush()
+        self._width = len(text)
+
+
+@contextmanager
+def terminal_hooks(epsilon: float | None, *, resumes: bool) -> Iterator[Hooks]:
+    """Yield the hooks of a run at a terminal: the live line, and Ctrl-C or a polite kill that stop the stream.
+
+    `resumes` says that the run has a checkpoint, so that whoever feeds a pipe is told where to go on.
+
+    >>> with terminal_hooks(1.0, resumes=False) as hooks:
+    ...     hooks.stop()
+    False
+    """
+
+    def say(sentence: str) -> None:
+        if resumes:
+            sys.stderr.write(f"{sentence}\n")
+            sys.stderr.flush()
+
+    live = Live(epsilon)
+    try:
+        with stop_signals() as came:
+            yield Hooks(say=say, listen=live, stop=lambda: bool(came))
+    finally:
+        live.close()
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Yield a list that is no longer empty once a signal came that asks to stop; a second one stops at once.
+
+    >>> with stop_signals() as came:
+    ...     came
+    []
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if came:
+            signal.default_int_handler(number, frame)
+        came.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,268 @@
+"""How a stream is to run: a publisher and a screen made of declared columns and options, or refused in one sentence.
+
+Options have their command-line names, so that Python and the command line mean the same and are refused the same.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato import plugins
+from sfumato.errors import ParameterError
+from sfumato.release import Card
+from sfumato.schema import Attribute, Schema
+from sfumato.stream.base import ColumnFactory, PublicBounds, Published, Publisher
+from sfumato.stream.publishers.auto import PublisherChoice
+from sfumato.stream.screens.base import CategoryScreen, NumberScreen, OnBad, Screen
+
+
+@dataclass(frozen=True)
+class StreamSetup:
+    """A publisher, what stands between it and the feed, and the clock that ends its windows if one does.
+
+    `arrival` is the option that takes the moment of reading for a record's time, so that only records that arrive while
+    they are read can be published; empty where none does.
+
+    >>> build("laplace", ["hours"], bounds=(0, 100)).promise.guarantee.parameters
+    {'epsilon': 1.0}
+    """
+
+    publisher: Publisher
+    screen: Screen
+    clock: Callable[[], Published] | None = None
+    arrival: str = ""
+
+    @property
+    def promise(self) -> Card:
+        """The card before a row has left."""
+        return self.publisher.card(*self.screen.released)
+
+    def refuse_still(self) -> None:
+        """Refuse records that lie still where the moment of reading counts."""
+        if self.arrival:
+            raise ParameterError(f"--{self.arrival} needs --time COLUMN here: the records of a file do not arrive")
+
+
+@dataclass(frozen=True)
+class RecordMarks:
+    """Who a record is of and when it came, as far as the options speak of it.
+
+    >>> RecordMarks(every="10s").arrival, RecordMarks(every="10s", time="at").arrival
+    ('every', '')
+    """
+
+    person: str | None = None
+    per_person: int = 1
+    horizon: str | None = None
+    every: str | None = None
+    time: str | None = None
+
+    @property
+    def arrival(self) -> str:
+        """The option that takes the moment of reading for a record's time."""
+        timed = next((name for name in ("every", "horizon") if getattr(self, name) is not None), "")
+        return timed if self.time is None else ""
+
+    def refuse_any(self) -> None:
+        """Refuse persons and a clock where only plain records are taken."""
+        if self != RecordMarks():
+            raise ParameterError("--person and --every go with one column of numbers; publish the others without them")
+
+    def refuse_contradictions(self) -> None:
+        """Refuse options that say nothing without others."""
+        if self.person is None and (self.horizon is not None or self.per_person != 1):
+            raise ParameterError("--per-person and --horizon speak of persons; name their column with --person")
+        if self.person is not None and self.every is not None:
+            raise ParameterError("--person and --every cannot go together; choose one of the two")
+        if self.time is not None and self.every is None and self.horizon is None:
+            raise ParameterError("--time goes with --every or --horizon; leave it out")
+
+
+def build(
+    publisher: str = "auto",
+    columns: Sequence[str] = (),
+    *,
+    schema: Schema | str | Path | None = None,
+    on_bad: OnBad | str = "clamp",
+    **options: Any,
+) -> StreamSetup:
+    """Return how a stream of columns is published: by a publisher's name and options as at the command line.
+
+    Options are those of the publisher (`epsilon`, `delay`, …) and of every stream: `bounds`, `quasi`, `person`,
+    `per_person`, `horizon`, `every`, `time`.
+
+    >>> setup = build("rank", ["hours"], bounds=(0, 100), delay=20)
+    >>> setup.publisher.window, setup.screen.released
+    (20, ('hours',))
+    >>> build("rank", ["hours"], bounds=(0, 100), beta=3)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: --beta is not an option of rank, but of castle, doca
+    """
+    given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
+    kind = _find(publisher)
+    _refuse_untaken(kind, {**({} if schema is None else {"schema": schema}), **given})
+    bad = OnBad.read(on_bad) if isinstance(on_bad, str) else on_bad
+    if kind.takes_tuples:
+        return _for_tuples(kind, schema, columns, given, bad)
+    marks = RecordMarks(**{name: given.pop(name) for name in RecordMarks.__dataclass_fields__ if name in given})
+    marks.refuse_contradictions()
+    return _for_columns(kind, _declared_columns(schema, columns), marks, given, bad)
+
+
+def choices() -> dict[str, type[ColumnFactory]]:
+    """Return what may be named as a publisher, ours and anybody's; `auto` picks one of ours.
+
+    >>> list(choices())[-1]
+    'auto'
+    """
+    return {**plugins.every("publishers", Publisher), PublisherChoice.name: PublisherChoice}
+
+
+def _find(name: str) -> type[ColumnFactory]:
+    return PublisherChoice if name == PublisherChoice.name else plugins.find("publishers", name, Publisher)
+
+
+def _option_names(kind: type[ColumnFactory]) -> Iterator[str]:
+    yield from kind.SHARED
+    yield from (option.name or parameter for parameter, option in kind.OPTIONS.items())
+
+
+def _refuse_untaken(kind: type[ColumnFactory], given: Mapping[str, Any]) -> None:
+    """Refuse an option that the publisher does not take, and say which ones do."""
+    untaken = next((name for name in given if name not in _option_names(kind)), None)
+    if untaken is None:
+        return
+    flag = f"--{untaken.replace('_', '-')}"
+    takers = ", ".join(name for name, other in choices().items() if untaken in _option_names(other))
+    raise ParameterError(f"{flag} is not an option of {kind.name}" + (f", but of {takers}" if takers else ""))
+
+
+def _declared_columns(schema: Schema | str | Path | None, columns: Sequence[str]) -> dict[str, Attribute | None]:
+    """Return what a schema declares about the columns, in their order."""
+    known = {} if schema is None else _read_schema(schema).columns
+    return {name: known.get(name) for name in columns}
+
+
+def _read_schema(schema: Schema | str | Path) -> Schema:
+    return schema if isinstance(schema, Schema) else Schema.from_toml(schema)
+
+
+def _for_columns(
+    kind: type[ColumnFactory],
+    declared: Mapping[str, Attribute | None],
+    marks: RecordMarks,
+    given: dict[str, Any],
+    on_bad: OnBad,
+) -> StreamSetup:
+    """Return the setup for one column of numbers or categories, or for several of numbers."""
+    if not declared or (len(declared) > 1 and not kind.takes_several):
+        raise ParameterError(f"{kind.name} publishes one column; name it with --column")
+    attribute = next(iter(declared.values()))
+    if len(declared) == 1 and attribute is not None and attribute.categories is not None:
+        worded = _for_categories(kind, attribute, marks, given, on_bad)
+        if worded is not None:
+            return worded
+    common = given.pop("bounds", None)
+    bounds = {name: _declared_bounds(entry) or common for name, entry in declared.items()}
+    screen = NumberScreen(bounds, on_bad)
+    if len(declared) == 1:
+        return _for_number(kind, marks, given, screen)
+    marks.refuse_any()
+    return StreamSetup(kind.for_numbers(_complete_bounds(bounds), given), screen)
+
+
+def _for_categories(
+    kind: type[ColumnFactory], attribute: Attribute, marks: RecordMarks, given: Mapping[str, Any], on_bad: OnBad
+) -> StreamSetup | None:
+    """Return the setup for a column of declared categories, or None where the publisher takes numbers only."""
+    categories = attribute.categories or ()
+    plain = {name: value for name, value in given.items() if name not in {"bins", "bounds"}}
+    publisher = kind.for_categories(categories, plain)
+    if publisher is None:
+        return None
+    marks.refuse_any()
+    if len(plain) < len(given):
+        raise ParameterError("--bins and --bounds are for numbers; each category has a bin of its own")
+    return StreamSetup(publisher, CategoryScreen(attribute.name, categories, on_bad))
+
+
+def _for_number(
+    kind: type[ColumnFactory], marks: RecordMarks, given: Mapping[str, Any], screen: NumberScreen
+) -> StreamSetup:
+    """Return the setup for one column of numbers, with persons or a clock if they play a part."""
+    from sfumato.stream.screens.times import MarkedScreen, duration
+    from sfumato.stream.wrappers import CappedPersons
+
+    bounds = next(iter(screen.bounds.values()))
+    if marks.every is not None:
+        return _for_clock(kind, bounds, marks, given, screen)
+    publisher = kind.for_number(bounds, given)
+    if marks.person is None:
+        return StreamSetup(publisher, screen)
+    horizon = None if marks.horizon is None else duration(marks.horizon)
+    marked = MarkedScreen(screen, marks.person, marks.time, timed=horizon is not None)
+    return StreamSetup(CappedPersons(publisher, marks.per_person, horizon), marked, arrival=marks.arrival)
+
+
+def _for_clock(
+    kind: type[ColumnFactory],
+    bounds: PublicBounds | None,
+    marks: RecordMarks,
+    given: Mapping[str, Any],
+    screen: NumberScreen,
+) -> StreamSetup:
+    """Return the setup for windows that end by the clock; `delay` then says about how many records they have."""
+    from sfumato.stream.screens.times import MarkedScreen, duration
+    from sfumato.stream.wrappers import TimedWindows
+
+    if bounds is None:
+        raise ParameterError(f"{kind.name} needs --bounds LOW HIGH, which are public")
+    publisher = TimedWindows(kind.for_clock(bounds, given), duration(marks.every or ""))
+    clock = None if marks.time is not None else lambda: publisher.advance(time.time())
+    return StreamSetup(publisher, MarkedScreen(screen, time=marks.time), clock, marks.arrival)
+
+
+def _for_tuples(
+    kind: type[ColumnFactory],
+    schema: Schema | str | Path | None,
+    columns: Sequence[str],
+    given: dict[str, Any],
+    on_bad: OnBad,
+) -> StreamSetup:
+    """Return the setup for tuples of declared columns, of which some may be named to leave the others behind."""
+    from sfumato.stream.screens.tuples import TupleScreen
+
+    quasi, person = given.pop("quasi", ()), given.pop("person", None)
+    if schema is None:
+        raise ParameterError(f"{kind.name} needs --schema with the columns' types, bounds and categories")
+    roles = Schema.from_roles(quasi=quasi, sensitive=columns, person=person)
+    declared = _read_schema(schema).updated(roles)
+    if quasi or columns:
+        declared = replace(declared, columns={name: declared.columns[name] for name in roles.columns})
+    publisher = kind.for_tuples(declared, given)
+    return StreamSetup(publisher, TupleScreen(publisher, on_bad))
+
+
+def _declared_bounds(attribute: Attribute | None) -> PublicBounds | None:
+    """Return the declared bounds of a number column; inferred ones are not public and are refused."""
+    if attribute is None or attribute.bounds is None:
+        return None
+    if not attribute.public:
+        raise ParameterError(f"the bounds of '{attribute.name}' were inferred from rows; declare public ones")
+    low, high = attribute.bounds
+    if isinstance(low, dt.date) or isinstance(high, dt.date):
+        raise ParameterError(f"column '{attribute.name}' holds dates; a stream of them can go through castle only")
+    return float(low), float(high)
+
+
+def _complete_bounds(bounds: Mapping[str, PublicBounds | None]) -> list[PublicBounds]:
+    """Return the bounds of several columns, none of which may lack them."""
+    missing = next((name for name, limits in bounds.items() if limits is None), None)
+    if missing is not None:
+        raise ParameterError(f"column '{missing}' needs public bounds; declare them in --schema or give --bounds")
+    return [limits for limits in bounds.values() if limits is not None]
