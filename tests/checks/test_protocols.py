@@ -17,6 +17,7 @@ from sfumato.checks.protocol_laws import CRITICAL, follows_law
 from sfumato.core.arrays import Codes, Payload, Reals
 from sfumato.errors import SfumatoError
 from sfumato.local.base import LocalProtocol
+from sfumato.local.protocol_choice import every_protocol
 from sfumato.local.protocols.rappor import Rappor
 from sfumato.random import SeededSource
 
@@ -40,7 +41,7 @@ PROTOCOLS: list[LocalProtocol] = [
     local.HadamardResponse(tuple(range(7)), 0.2),
     Rappor(FOUR, 2.0, bits=6, hashes=1, cohorts=2),
 ]
-SAMPLES = [kind.sample(FOUR, 1.3) for kind in plugins.every("protocols", LocalProtocol).values()]
+SAMPLES = [kind.sample(FOUR, 1.3) for kind in every_protocol().values()]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_protocol_conforms(check: Check) -> None:
 @pytest.mark.long
 def test_every_protocol_is_tallied_alike_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Tally folders of packed and written reports, some of them spoilt, on both engines."""
-    from sfumato.engines.spark.local.tally import tally_files
+    from sfumato.engines.spark.local import tally_files
 
     for number, protocol in enumerate(PROTOCOLS):
         folder = tmp_path / str(number)
@@ -78,7 +79,7 @@ def test_every_protocol_is_tallied_alike_on_spark(spark: SparkSession, tmp_path:
 
 
 def test_every_public_protocol_is_checked() -> None:
-    public = set(plugins.every("protocols", LocalProtocol).values())
+    public = set(every_protocol().values())
     checked = {type(protocol) for protocol in [*PROTOCOLS, *SAMPLES]}
     named = {
         value
@@ -87,7 +88,7 @@ def test_every_public_protocol_is_checked() -> None:
     }
     assert public | named == checked
     assert {kind.name for kind in public} == set(plugins.names("protocols"))
-    assert plugins.failures("protocols", LocalProtocol) == []
+    assert plugins.failures("protocols", LocalProtocol) == []  # type: ignore[type-abstract]
 
 
 def failing(protocol: LocalProtocol) -> set[str]:
