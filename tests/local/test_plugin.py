@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import plugins
-from sfumato.checks import protocol_checks
+from sfumato.checks import mean_protocol_checks, protocol_checks
 from sfumato.cli.main import run
 from sfumato.errors import InputError
 from sfumato.local.protocol_choice import mean_class, rank
@@ -144,6 +144,8 @@ def test_it_is_found_by_name_and_by_alias(folder: Path) -> None:
 def test_it_passes_the_suite(folder: Path) -> None:
     del folder
     for check in protocol_checks(sf.local.protocol_class("shout").sample(COLOURS, 1.5)):
+        check.run()
+    for check in mean_protocol_checks(mean_class("whisper").sample(0, 10, 1.5)):
         check.run()
 
 

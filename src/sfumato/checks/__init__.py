@@ -3,13 +3,14 @@
 from sfumato.checks.anonymizers import anonymizer_checks
 from sfumato.checks.base import Check, ConformanceError
 from sfumato.checks.models import model_checks
-from sfumato.checks.protocols import protocol_checks
+from sfumato.checks.protocols import mean_protocol_checks, protocol_checks
 from sfumato.checks.publishers import publisher_checks
 
 __all__ = [
     "Check",
     "ConformanceError",
     "anonymizer_checks",
+    "mean_protocol_checks",
     "model_checks",
     "protocol_checks",
     "publisher_checks",

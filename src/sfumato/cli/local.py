@@ -18,22 +18,22 @@ from sfumato.core.files import Staging
 from sfumato.core.progress import listening
 
 
-def _typed(_hint: object, tokens: Sequence[Token]) -> str:
+def _keep_text(_hint: object, tokens: Sequence[Token]) -> str:
     """Return what was typed: an alias is known to its class alone, which is loaded when it is used."""
     return tokens[0].value
 
 
-def _names(kind: str) -> Any:
+def _name_choice(kind: str) -> Any:
     """Return the choice among the names of a kind of classes, and auto; no class is loaded."""
     offered = ("auto", *plugins.names(kind))
-    return Annotated[Literal[offered], Parameter(converter=_typed)]
+    return Annotated[Literal[offered], Parameter(converter=_keep_text)]
 
 
 if TYPE_CHECKING:
     Protocol = str
     MeanProtocol = str
 else:
-    Protocol, MeanProtocol = _names("protocols"), _names("means")
+    Protocol, MeanProtocol = _name_choice("protocols"), _name_choice("means")
 Output = Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)]
 Bounds = Annotated[tuple[float, float], Parameter(allow_leading_hyphen=True, metavar="LOW HIGH", negative="")]
 

@@ -97,14 +97,14 @@ class Tally:
         except UnreadableReportError as error:
             self.reject(str(error))
             return None
-        reason = self._foreign(read)
+        reason = self._reason_to_reject(read)
         if reason is None and len(read.payload) != self.protocol.report_bytes:
             reason = MALFORMED
         if reason is not None:
             self.reject(reason)
         return None if reason else read.payload
 
-    def _foreign(self, reports: Report | Reports) -> str | None:
+    def _reason_to_reject(self, reports: Report | Reports) -> str | None:
         if reports.protocol != self.protocol.name or reports.design != self.protocol.design_hash:
             return OTHER_PROTOCOL
         return OTHER_DOMAIN if reports.domain != self.protocol.domain_hash else None
@@ -115,7 +115,7 @@ class Tally:
             self._add_packed(self.protocol.packed(rows))
 
     def _add_packed(self, reports: Reports) -> None:
-        reason = self._foreign(reports)
+        reason = self._reason_to_reject(reports)
         if reason is None and reports.payload.shape[1] != self.protocol.report_bytes:
             reason = MALFORMED
         if reason is not None:
