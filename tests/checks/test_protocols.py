@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from sfumato import local, plugins
-from sfumato.checks import Check, ConformanceError, protocol_checks
+from sfumato.checks import Check, ConformanceError, mean_protocol_checks, protocol_checks
 from sfumato.checks.protocol_laws import CRITICAL, follows_law
-from sfumato.core.arrays import Codes, Payload, Reals
+from sfumato.core.arrays import Codes, Integers, Payload, Reals
 from sfumato.errors import SfumatoError
 from sfumato.local.base import LocalProtocol
+from sfumato.local.protocol_choice import every_mean, every_protocol
 from sfumato.local.protocols.rappor import Rappor
-from sfumato.random import SeededSource
+from sfumato.random import SeededSource, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +41,7 @@ PROTOCOLS: list[LocalProtocol] = [
     local.HadamardResponse(tuple(range(7)), 0.2),
     Rappor(FOUR, 2.0, bits=6, hashes=1, cohorts=2),
 ]
-SAMPLES = [kind.sample(FOUR, 1.3) for kind in plugins.every("protocols", LocalProtocol).values()]
+SAMPLES = [kind.sample(FOUR, 1.3) for kind in every_protocol().values()]
 
 
 @pytest.mark.parametrize(
@@ -55,10 +56,38 @@ def test_protocol_conforms(check: Check) -> None:
     check.run()
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{name}: {check.name}")
+        for name, kind in every_mean().items()
+        for check in mean_protocol_checks(kind.sample(-3, 5, 1.5))
+    ],
+)
+def test_protocol_for_means_conforms(check: Check) -> None:
+    check.run()
+
+
+@dataclass(frozen=True)
+class Shifted(local.Duchi):
+    def draw_many(self, steps: Integers, source: Source) -> Integers:
+        return np.abs(super().draw_many(steps, source))
+
+
+def test_the_suite_catches_a_mean_that_is_biased_in_bulk() -> None:
+    failed = set()
+    for check in mean_protocol_checks(Shifted(0, 1, 2.0)):
+        try:
+            check.run()
+        except ConformanceError:
+            failed.add(check.name)
+    assert failed == {"means are unbiased and no noisier than stated"}
+
+
 @pytest.mark.long
 def test_every_protocol_is_tallied_alike_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     """Tally folders of packed and written reports, some of them spoilt, on both engines."""
-    from sfumato.engines.spark.local.tally import tally_files
+    from sfumato.engines.spark.local import tally_files
 
     for number, protocol in enumerate(PROTOCOLS):
         folder = tmp_path / str(number)
@@ -78,7 +107,7 @@ def test_every_protocol_is_tallied_alike_on_spark(spark: SparkSession, tmp_path:
 
 
 def test_every_public_protocol_is_checked() -> None:
-    public = set(plugins.every("protocols", LocalProtocol).values())
+    public = set(every_protocol().values())
     checked = {type(protocol) for protocol in [*PROTOCOLS, *SAMPLES]}
     named = {
         value

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import plugins
-from sfumato.local import GeneralizedResponse, LocalProtocol
+from sfumato.local import GeneralizedResponse, protocol_class
 from sfumato.random import SeededSource
 from sfumato.report import collect, local_chapter, local_report
 
@@ -30,7 +30,7 @@ def test_the_page_says_what_was_counted_and_what_was_not() -> None:
 
 @pytest.mark.parametrize("name", plugins.names("protocols"))
 def test_every_protocol_has_its_words(name: str) -> None:
-    kind = plugins.find("protocols", name, LocalProtocol)
+    kind = protocol_class(name)
     protocol = kind.sample(("north", "south", "east", "west"), 2.0)
     codes = np.arange(50) % len(protocol.domain)
     text = local_report(protocol.estimate(protocol.aggregate(protocol.report_many(codes, SeededSource(1)))))

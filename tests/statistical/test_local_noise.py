@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import local
 from sfumato.local.base import LocalProtocol
-from sfumato.local.collector.estimate import unbiased
+from sfumato.local.collector.estimate import unbiased_counts
 from sfumato.random import SeededSource
 
 DOMAIN = tuple(range(6))
@@ -48,7 +48,7 @@ def estimates(protocol: LocalProtocol) -> Numbers:
     """The unbiased counts of many trials over the same users."""
     codes, source = true_codes(protocol), SeededSource(31)
     tallies = (protocol.aggregate(protocol.report_many(codes, source)) for _ in range(TRIALS))
-    return np.array([unbiased(protocol, tally) for tally in tallies])
+    return np.array([unbiased_counts(protocol, tally) for tally in tallies])
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=name)

@@ -16,6 +16,10 @@ PROGRAMS = {
     "memory of rappor": "Memory('device.json', 4).report(local.Rappor(('a', 'b'), 2), 'c', period='May')",
     "budget": "Memory('device.json', 4).spent; from sfumato.errors import BudgetExceeded",
     "duchi": "Duchi(0, 1, 1).perturb(0.5)",
+    "protocol by name": "protocol_class('olh')(('a', 'b'), 1).perturb(0)",
+    "protocol by alias": "protocol_class('subset')(('a', 'b'), 1).perturb(0)",
+    "best protocol": "choose(('a', 'b'), 1, 100).perturb(0)",
+    "best mean": "choose_mean(0, 1, 1).perturb(0.5)",
     "attributes": "Attributes.choose({'sex': ('f', 'm'), 'hour': (0, 1, 2)}, 1, 100).perturb({'sex': 'f', 'hour': 2})",
     "survey": (
         "Survey(local.Crossing([local.Axis('sex', ('f', 'm')), local.Axis('hour', ('8', '9'))]), "

@@ -48,7 +48,7 @@ def alone(files: list[Path]) -> Tally:
 
 @pytest.mark.parametrize("protocol", [OptimizedUnary(DOMAIN, 1), GeneralizedResponse(DOMAIN, 2)])
 def test_a_folder_is_tallied_as_by_one_machine(spark: SparkSession, tmp_path: Path, protocol: LocalProtocol) -> None:
-    from sfumato.engines.spark.local.tally import tally_files
+    from sfumato.engines.spark.local import tally_files
 
     files = reports(tmp_path / "in", protocol)
     single = alone(files)
@@ -58,7 +58,7 @@ def test_a_folder_is_tallied_as_by_one_machine(spark: SparkSession, tmp_path: Pa
 
 
 def test_a_frame_of_reports_is_tallied_as_by_one_machine(spark: SparkSession, tmp_path: Path) -> None:
-    from sfumato.engines.spark.local.tally import tally_reports
+    from sfumato.engines.spark.local import tally_reports
 
     protocol = OptimizedUnary(DOMAIN, 1)
     files = reports(tmp_path / "in", protocol)
@@ -71,7 +71,7 @@ def test_a_frame_of_reports_is_tallied_as_by_one_machine(spark: SparkSession, tm
 def test_files_that_do_not_belong_together_are_refused_with_the_sentence_of_one_machine(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from sfumato.engines.spark.local.tally import tally_files
+    from sfumato.engines.spark.local import tally_files
 
     files = reports(tmp_path / "in", OptimizedUnary(DOMAIN, 1))
     other = OptimizedUnary(DOMAIN, 2)

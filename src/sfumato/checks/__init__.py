@@ -4,7 +4,7 @@ from sfumato.checks.anonymizers import anonymizer_checks
 from sfumato.checks.base import Check, ConformanceError
 from sfumato.checks.formats import format_checks
 from sfumato.checks.models import model_checks
-from sfumato.checks.protocols import protocol_checks
+from sfumato.checks.protocols import mean_protocol_checks, protocol_checks
 from sfumato.checks.publishers import publisher_checks
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ConformanceError",
     "anonymizer_checks",
     "format_checks",
+    "mean_protocol_checks",
     "model_checks",
     "protocol_checks",
     "publisher_checks",

@@ -85,7 +85,7 @@ def supports_as_stated(protocol: LocalProtocol) -> None:
         return  # the stated probability is an average over seeds, which only a statistical test can see
     size = len(protocol.domain)
     listed = outputs(protocol, b"")
-    supported = [_supported(protocol, payload) for payload in listed]
+    supported = [_values_supported(protocol, payload) for payload in listed]
     for code in _codes(protocol):
         totals = [Fraction(0)] * size
         for payload, values in zip(listed, supported, strict=True):
@@ -129,7 +129,7 @@ def follows_law(protocol: LocalProtocol, code: int, payloads: Iterable[bytes]) -
     for payload, share in zip(drawn, shares, strict=True):
         seed = payload[: protocol.seed_bytes]
         if seed not in spread:
-            spread[seed] = _spread(protocol, code, seed)
+            spread[seed] = _places_on_unit_interval(protocol, code, seed)
         start, width = spread[seed].get(payload, (1.0, 0.0))
         counts[min(int((start + share * width) * BINS), BINS - 1)] += 1
     expected = len(drawn) / BINS
@@ -142,12 +142,12 @@ def _codes(protocol: LocalProtocol) -> list[int]:
     return sorted({place * (size - 1) // 11 for place in range(12)}) if size > 12 else list(range(size))
 
 
-def _supported(protocol: LocalProtocol, payload: bytes) -> list[int]:
+def _values_supported(protocol: LocalProtocol, payload: bytes) -> list[int]:
     row = np.frombuffer(payload, dtype=np.uint8).reshape(1, -1)
     return [int(value) for value in np.flatnonzero(protocol.supporting(protocol.count(row), 1))]
 
 
-def _spread(protocol: LocalProtocol, code: int, seed: bytes) -> dict[bytes, tuple[float, float]]:
+def _places_on_unit_interval(protocol: LocalProtocol, code: int, seed: bytes) -> dict[bytes, tuple[float, float]]:
     """Where each payload lies on the unit interval, the likeliest first."""
     law = [(protocol.probability(payload, code), payload) for payload in outputs(protocol, seed)]
     start, places = Fraction(0), {}

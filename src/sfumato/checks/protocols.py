@@ -1,6 +1,7 @@
 """What every local protocol must do: keep its ε exactly, draw alike on a device and in bulk, add up, refuse the rest.
 
-The checks want a small domain (reports of at most 16 random bits), on which the law of a report can be enumerated.
+The checks want a small domain (reports of at most 16 random bits), on which the law of a report can be enumerated. A
+protocol for means is checked by its moments instead: unbiased, and no noisier than it states (Wang et al. 2019).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +20,17 @@ from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.checks.protocol_laws import CRITICAL, follows_law, keeps_epsilon, orders_values, supports_as_stated
 from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
+from sfumato.local.card import mean_card
 from sfumato.local.collector.tally import Tally
+from sfumato.local.means.base import MeanProtocol
+from sfumato.local.means.tally import MeanEstimate
 from sfumato.local.reports.files import aggregate_stream, from_header, to_header, write_stream
 from sfumato.local.reports.report import MALFORMED, OTHER_DOMAIN, OTHER_PROTOCOL, TRUNCATED, Report, Reports
 from sfumato.random import SeededSource
 
 ON_DEVICE = 3000
 IN_BULK = 8000
+FAR = 6.0  # standard deviations that chance exceeds twice in 10^9 runs
 
 
 def protocol_checks(protocol: LocalProtocol) -> Iterator[Check]:
@@ -147,7 +153,9 @@ def _says_what_it_promises(protocol: LocalProtocol) -> None:
     estimate = protocol.estimate(protocol.aggregate(_bulk(protocol)), consistent=True)
     for card in (protocol.card(300), estimate.card):
         expect(card.door == "local", "the card is not one of the local door")
-        expect(card.guarantee.parameters["epsilon"] == protocol.spent, "the card has another ε than the chances give")
+        expect(
+            card.guarantee.parameters["epsilon"] == protocol.spent, "the card has another ε than the thresholds give"
+        )
     expect(any("post-processing" in note for note in estimate.card.assumptions), "consistent counts do not say so")
     expect(estimate.frame.columns == ["value", "count", "variance", "low", "high"], "an estimate has other columns")
     inside = (estimate.low <= estimate.counts) & (estimate.counts <= estimate.high)
@@ -156,11 +164,15 @@ def _says_what_it_promises(protocol: LocalProtocol) -> None:
 
 def _says_what_it_is(protocol: LocalProtocol) -> None:
     kind = type(protocol)
-    named = kind.name.isascii() and kind.name == kind.name.strip().lower() != "auto" and '"' not in kind.name
-    expect(kind.name and named, f"{kind.__name__} has the name {kind.name!r}; give it a plain one in small letters")
-    expect(kind.words, f"{kind.__name__} has no plain name for reports; declare its `words`")
+    _has_a_name(kind)
     sample = kind.sample(protocol.domain, protocol.epsilon)
     expect(isinstance(sample, kind), f"the sample of {kind.__name__} is none of it")
+
+
+def _has_a_name(kind: type[LocalProtocol | MeanProtocol]) -> None:
+    plain = kind.name.isascii() and kind.name == kind.name.strip().lower() != "auto" and '"' not in kind.name
+    expect(kind.name and plain, f"{kind.__name__} has the name {kind.name!r}; give it a plain one in small letters")
+    expect(kind.words, f"{kind.__name__} has no plain name for reports; declare its `words`")
 
 
 CHECKS: dict[str, Callable[[LocalProtocol], None]] = {
@@ -178,4 +190,102 @@ CHECKS: dict[str, Callable[[LocalProtocol], None]] = {
     "bad values are refused": _refuses_bad_values,
     "a seed reproduces the reports": _is_reproducible,
     "the card says what is promised": _says_what_it_promises,
+}
+
+
+def mean_protocol_checks(protocol: MeanProtocol) -> Iterator[Check]:
+    """Yield the checks for one protocol for means.
+
+    >>> from sfumato.local import Piecewise
+    >>> for check in mean_protocol_checks(Piecewise(0, 10, 1.2)):
+    ...     check.run()
+    """
+    yield from parameter_checks(protocol)
+    for name, function in MEAN_CHECKS.items():
+        yield Check(name, partial(function, protocol))
+
+
+def _mean(protocol: MeanProtocol, value: float, count: int, seed: int = 1) -> MeanEstimate:
+    reports = protocol.report_many(np.full(count, value), SeededSource(seed))
+    return protocol.estimate(protocol.aggregate(reports), consistent=False)
+
+
+def _three_values(protocol: MeanProtocol) -> tuple[float, float, float]:
+    return protocol.low, (protocol.low + protocol.high) / 2, protocol.high
+
+
+def _mean_says_what_it_is(protocol: MeanProtocol) -> None:
+    kind = type(protocol)
+    _has_a_name(kind)
+    sample = kind.sample(protocol.low, protocol.high, protocol.epsilon)
+    expect(isinstance(sample, kind), f"the sample of {kind.__name__} is none of it")
+    expect(protocol.spent <= protocol.epsilon, f"the card would say ε={protocol.spent}, above {protocol.epsilon}")
+
+
+def _mean_is_unbiased(protocol: MeanProtocol) -> None:
+    half = (protocol.high - protocol.low) / 2
+    for value in _three_values(protocol):
+        found = _mean(protocol, value, IN_BULK)
+        reach = FAR * half * (protocol.worst_variance / IN_BULK) ** 0.5
+        expect(abs(found.mean - value) < reach, f"{protocol.name} estimates {found.mean:g} where all have {value:g}")
+        worst = half**2 * protocol.worst_variance / IN_BULK
+        expect(found.variance < 1.2 * worst, f"{protocol.name} is noisier at {value:g} than its worst variance")
+
+
+def _mean_of_devices(protocol: MeanProtocol) -> None:
+    half = (protocol.high - protocol.low) / 2
+    for value in _three_values(protocol):
+        tally = protocol.aggregate(protocol.perturb(value) for _ in range(ON_DEVICE))
+        found = protocol.estimate(tally, consistent=False)
+        reach = FAR * half * (protocol.worst_variance / ON_DEVICE) ** 0.5
+        expect(tally.users == ON_DEVICE, f"{protocol.name} lost reports of its own devices")
+        expect(abs(found.mean - value) < reach, f"devices of {protocol.name} report {found.mean:g} for {value:g}")
+
+
+def _mean_tallies_add_up(protocol: MeanProtocol) -> None:
+    middle = _three_values(protocol)[1]
+    first, second = (protocol.report_many(np.full(50, middle), SeededSource(seed)) for seed in (1, 2))
+    both = protocol.aggregate(first) + protocol.aggregate(second)
+    expect(both == protocol.aggregate(np.concatenate([first, second])), f"tallies of {protocol.name} do not add up")
+    expect(protocol.aggregate(first.tolist()) == protocol.aggregate(first), "single and packed reports count apart")
+    try:
+        both += replace(protocol, epsilon=protocol.epsilon / 2).aggregate(first)
+    except InputError:
+        return
+    expect(condition=False, sentence="tallies of two different ε were added up")
+
+
+def _mean_refuses_the_rest(protocol: MeanProtocol) -> None:
+    junk: list[Any] = [0.5, True, "1", None, 2**70]
+    tally = protocol.aggregate(junk)
+    expect((tally.users, tally.rejected) == (0, len(junk)), f"{protocol.name} counted what no device sends")
+    for value in (protocol.low - 1, protocol.high + 1):
+        for attempt in (lambda value=value: protocol.perturb(value), lambda value=value: protocol.report_many([value])):
+            try:
+                attempt()
+            except InputError:
+                continue
+            expect(condition=False, sentence=f"{protocol.name} took a value outside its bounds")
+
+
+def _mean_is_reproducible(protocol: MeanProtocol) -> None:
+    middle = _three_values(protocol)[1]
+    expect(_mean(protocol, middle, 100) == _mean(protocol, middle, 100), "the same seed gave two sets of reports")
+
+
+def _mean_card_promises(protocol: MeanProtocol) -> None:
+    tally = protocol.aggregate(protocol.report_many(np.full(100, protocol.low), SeededSource(1)))
+    card = mean_card(protocol, tally, protocol.estimate(tally), column="number")
+    expect(card.door == "local", "the card is not one of the local door")
+    expect(card.guarantee.parameters["epsilon"] == protocol.spent, "the card has another ε than the thresholds give")
+
+
+MEAN_CHECKS: dict[str, Callable[[MeanProtocol], None]] = {
+    "the class says what it is": _mean_says_what_it_is,
+    "means are unbiased and no noisier than stated": _mean_is_unbiased,
+    "devices report the same mean": _mean_of_devices,
+    "tallies add up": _mean_tallies_add_up,
+    "what is no report or no value is refused": _mean_refuses_the_rest,
+    "a seed reproduces the reports": _mean_is_reproducible,
+    "the card says what is promised": _mean_card_promises,
 }

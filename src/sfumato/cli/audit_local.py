@@ -11,7 +11,7 @@ from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
-from sfumato.errors import InputError
+from sfumato.core.progress import listening
 
 TRIALS = 200_000
 
@@ -32,21 +32,13 @@ def local(
         output: File for the evidence.
         json: Print the findings as JSON.
     """
-    from msgspec.structs import replace
+    from sfumato.audit.local import local_files
 
-    from sfumato.audit import local as attack
-
-    if not reports:
-        raise InputError("there is no report file; name one or more")
     drawn = TRIALS if trials is None else trials
-    with Staging() as staging, steps(len(reports)) as step:
+    with Staging() as staging, steps(1) as step, listening(step.share):
         place = None if output is None else staging.place(output)
-        findings = []
-        for path in reports:
-            step(f"attacking {path.name}")
-            found = attack(path, trials=drawn)
-            one = len(reports) == 1
-            findings += found if one else [replace(entry, claim=f"{path.name}: {entry.claim}") for entry in found]
+        step("attacking")
+        findings = local_files(reports, trials=drawn)
         if place is not None:
             write_evidence(place, findings, "local", reports, {"trials": drawn})
     return say(findings, json=json)

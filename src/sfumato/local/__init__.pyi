@@ -2,6 +2,12 @@ from .base import LocalProtocol as LocalProtocol
 from .card import with_memory as with_memory
 from .collector.estimate import Estimate as Estimate
 from .collector.tally import Tally as Tally
+from .collector.tally import tally_report_files as tally_report_files
+from .columns import ColumnMean as ColumnMean
+from .columns import PerturbedColumn as PerturbedColumn
+from .columns import estimate_mean as estimate_mean
+from .columns import write_perturbed as write_perturbed
+from .domain import read_domain as read_domain
 from .means.base import MeanProtocol as MeanProtocol
 from .means.protocols import Duchi as Duchi
 from .means.protocols import Hybrid as Hybrid

@@ -5,6 +5,7 @@ Nothing on it comes from a true value; reports are already private when the card
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from sfumato.local.means.base import MeanProtocol
     from sfumato.local.means.tally import MeanEstimate, MeanTally
 
+MODEL = "local differential privacy"
+UNIT = "one report of one device"
 ASSUMPTIONS = (
     "The device runs the protocol as it is, with its operating system's generator; the collector need not be trusted.",
     "The promise is for one report. Fresh reports of the same device add up: k of them cost at most k times ε.",
@@ -33,8 +36,8 @@ POST_PROCESSING = {
     "sparse": "Candidates were picked by sparse regression and their counts not negative. This is post-processing.",
     "rounded": "Counts were rounded to whole numbers and negative ones set to 0; post-processing.",
 }
-KEPT_UNIT = "all reports of one device about one value"
-KEPT = (
+MEMORY_UNIT = "all reports of one device about one value"
+MEMORY = (
     "A device that still has the same value sends what it drew for it before: the rounds do not add up.",
     "A device whose value changes draws a new report and pays ε again: n different values cost at most n times ε.",
     "That a value changed, or came back to an earlier one, can be seen when the report does.",
@@ -53,8 +56,7 @@ def report_card(protocol: LocalProtocol, reports: int, *, seeded: bool = False) 
     ('local', True)
     """
     columns = [ReleasedColumn(name="report", role="report", type=protocol.name)]
-    warnings = [SEEDED] if seeded else []
-    return _card(protocol, reports, columns, notes=[], settings={}, warnings=warnings)
+    return _domain_card(protocol, reports, columns, {}, notes=[], warnings=[SEEDED] if seeded else [])
 
 
 def estimate_card(estimate: Estimate) -> Card:
@@ -75,7 +77,7 @@ def estimate_card(estimate: Estimate) -> Card:
     }
     rejected = sum(estimate.rejected.values())
     warnings = [f"{rejected} reports were rejected and are in no count"] if rejected else []
-    return _card(estimate.protocol, len(estimate.values), columns, notes=notes, settings=settings, warnings=warnings)
+    return _domain_card(estimate.protocol, len(estimate.values), columns, settings, notes=notes, warnings=warnings)
 
 
 def with_memory(card: Card, budget: float) -> Card:
@@ -87,10 +89,10 @@ def with_memory(card: Card, budget: float) -> Card:
     ('all reports of one device about one value', 4)
     """
     guarantee = msgspec.structs.replace(
-        card.guarantee, unit=KEPT_UNIT, parameters={**card.guarantee.parameters, "device_budget": budget}
+        card.guarantee, unit=MEMORY_UNIT, parameters={**card.guarantee.parameters, "device_budget": budget}
     )
-    kept = [sentence for sentence in card.assumptions if "Fresh reports of the same device add up" not in sentence]
-    return msgspec.structs.replace(card, guarantee=guarantee, assumptions=[*KEPT, *kept])
+    others = [sentence for sentence in card.assumptions if "Fresh reports of the same device add up" not in sentence]
+    return msgspec.structs.replace(card, guarantee=guarantee, assumptions=[*MEMORY, *others])
 
 
 def mean_card(
@@ -105,69 +107,68 @@ def mean_card(
     >>> card.algorithm, card.released.measures["reports"], card.warnings
     ('duchi', 3.0, ['1 reports were rejected and are in no sum'])
     """
-    return Card(
-        version=__version__,
-        door="local",
-        algorithm=protocol.name,
-        guarantee=Guarantee(
-            model="local differential privacy",
-            parameters={"epsilon": protocol.spent, "epsilon_asked": protocol.epsilon},
-            unit="one report of one device",
-            neighbours="any two numbers within the bounds",
-        ),
-        assumptions=[*ASSUMPTIONS, HONEST, *([CLAMPED] if consistent else [])],
-        released=Released(
-            rows=1,
-            columns=[ReleasedColumn(name=column, role="estimate", type="mean")],
-            measures={
-                "mean": estimate.mean,
-                "variance": estimate.variance,
-                "low": estimate.low,
-                "high": estimate.high,
-                "reports": float(estimate.users),
-            },
-            settings={
-                "bounds": [protocol.low, protocol.high],
-                "chances": {name: str(number) for name, number in protocol.thresholds.items()},
-            },
-            order="kept",
-        ),
-        warnings=[f"{tally.rejected} reports were rejected and are in no sum"] if tally.rejected else [],
+    released = Released(
+        rows=1,
+        columns=[ReleasedColumn(name=column, role="estimate", type="mean")],
+        measures={
+            "mean": estimate.mean,
+            "variance": estimate.variance,
+            "low": estimate.low,
+            "high": estimate.high,
+            "reports": float(estimate.users),
+        },
+        settings={"bounds": [protocol.low, protocol.high], "chances": _texts(protocol.thresholds)},
+        order="kept",
     )
+    guarantee = Guarantee(
+        model=MODEL,
+        parameters={"epsilon": protocol.spent, "epsilon_asked": protocol.epsilon},
+        unit=UNIT,
+        neighbours="any two numbers within the bounds",
+    )
+    notes = [HONEST, CLAMPED] if consistent else [HONEST]
+    warnings = [f"{tally.rejected} reports were rejected and are in no sum"] if tally.rejected else []
+    return _card(protocol.name, guarantee, released, notes=notes, warnings=warnings)
 
 
-def _card(
+def _domain_card(
     protocol: LocalProtocol,
     rows: int,
     columns: list[ReleasedColumn],
+    settings: Mapping[str, Any],
     *,
-    notes: list[str],
-    settings: dict[str, Any],
+    notes: Sequence[str],
     warnings: list[str],
 ) -> Card:
-    thresholds = {name: str(number) for name, number in protocol.thresholds.items()}
+    """The card of reports or counts over a domain."""
+    agreed = {
+        "domain": len(protocol.domain),
+        "domain_hash": protocol.domain_hash,
+        "chances": _texts(protocol.thresholds),
+    }
     asked = {name: value for name, value in protocol.parameters().items() if name != "epsilon"}
+    guarantee = Guarantee(
+        model=MODEL,
+        parameters={**protocol.promises(), **asked},
+        unit=UNIT,
+        neighbours="any two values of the domain",
+    )
+    released = Released(rows=rows, columns=columns, settings={**agreed, **settings}, order="kept")
+    return _card(protocol.name, guarantee, released, notes=notes, warnings=warnings)
+
+
+def _card(name: str, guarantee: Guarantee, released: Released, *, notes: Sequence[str], warnings: list[str]) -> Card:
     return Card(
         version=__version__,
         door="local",
-        algorithm=protocol.name,
-        guarantee=Guarantee(
-            model="local differential privacy",
-            parameters={**protocol.promises(), **asked},
-            unit="one report of one device",
-            neighbours="any two values of the domain",
-        ),
+        algorithm=name,
+        guarantee=guarantee,
         assumptions=[*ASSUMPTIONS, *notes],
-        released=Released(
-            rows=rows,
-            columns=columns,
-            settings={
-                "domain": len(protocol.domain),
-                "domain_hash": protocol.domain_hash,
-                "chances": thresholds,
-                **settings,
-            },
-            order="kept",
-        ),
+        released=released,
         warnings=warnings,
     )
+
+
+def _texts(thresholds: Mapping[str, int]) -> dict[str, str]:
+    """Thresholds as texts, since readers of JSON round large numbers."""
+    return {name: str(number) for name, number in thresholds.items()}

@@ -42,10 +42,10 @@ def subset(count: int, bound: int) -> set[int]:
     return chosen
 
 
-def packed(places: Iterable[int], size: int) -> bytes:
+def pack_bits(places: Iterable[int], size: int) -> bytes:
     r"""Return `size` bits, those at `places` set, eight in a byte with the first one lowest.
 
-    >>> packed([0, 9], 10)
+    >>> pack_bits([0, 9], 10)
     b'\x01\x02'
     """
     row = bytearray(-(-size // 8))

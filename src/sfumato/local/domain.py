@@ -9,8 +9,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from sfumato.errors import suggestion
+from sfumato.errors import InputError, suggestion
 
 Value = str | int
 
@@ -70,6 +71,34 @@ def as_domain(values: object) -> object:
         if hasattr(values, name):
             return tuple(getattr(values, name)())
     return tuple(values) if isinstance(values, Sequence) and not isinstance(values, str) else values
+
+
+def read_domain(path: str | Path) -> tuple[str, ...]:
+    r"""Return the values in a text file, one a line; an empty or repeated one is refused with its line.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "colours.txt"
+    >>> _ = file.write_text("red\ngreen\nred\n", encoding="utf-8")
+    >>> read_domain(file)
+    Traceback (most recent call last):
+    sfumato.errors.InputError: domain '...colours.txt' line 3: 'red' is there already, in line 1
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").rstrip("\n").split("\n")  # values may hold other separators
+    except OSError as error:
+        raise InputError(f"domain '{path}' cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise InputError(f"domain '{path}' is not a text file in UTF-8") from None
+    seen: dict[str, int] = {}
+    for number, value in enumerate(lines, start=1):
+        if not value.strip():
+            raise InputError(f"domain '{path}' line {number} is empty; give one value a line")
+        if value in seen:
+            raise InputError(f"domain '{path}' line {number}: '{value}' is there already, in line {seen[value]}")
+        seen[value] = number
+    if len(seen) < 2:
+        raise InputError(f"domain '{path}' has {len(seen)} values; give at least 2")
+    return tuple(seen)
 
 
 def fingerprint(content: object) -> str:

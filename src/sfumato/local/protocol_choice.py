@@ -40,6 +40,24 @@ def mean_class(name: str) -> type[MeanProtocol]:
     return plugins.find("means", name, MeanProtocol)
 
 
+def every_protocol() -> dict[str, type[LocalProtocol]]:
+    """Return all protocols that can be used, by name, ours first.
+
+    >>> list(every_protocol())[:3]
+    ['grr', 'hr', 'olh']
+    """
+    return plugins.every("protocols", LocalProtocol)
+
+
+def every_mean() -> dict[str, type[MeanProtocol]]:
+    """Return all protocols for means that can be used, by name, ours first.
+
+    >>> list(every_mean())[:3]
+    ['duchi', 'hybrid', 'laplace']
+    """
+    return plugins.every("means", MeanProtocol)
+
+
 def protocol_for(name: str, domain: Sequence[Value], epsilon: float, users: int) -> LocalProtocol:
     """Return the named protocol over a domain; `auto` takes the best one for so many users.
 
@@ -89,8 +107,8 @@ def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[floa
     ['ss', 'oue']
     """
     values = GeneralizedResponse(domain, epsilon).domain  # checked, once for all
-    kinds = plugins.every("protocols", LocalProtocol).values()
-    candidates = [kind(values, epsilon) for kind in kinds if len(values) in kind.auto_sizes]
+    kinds = [kind for kind in every_protocol().values() if len(values) in kind.auto_sizes]
+    candidates = [kind(values, epsilon) for kind in kinds]
     scored = [(protocol.variance(users, users / len(values)), protocol) for protocol in candidates]
     return sorted(scored, key=lambda entry: (float(f"{entry[0]:.9g}"), entry[1].report_bytes))
 
@@ -101,7 +119,7 @@ def choose_mean(low: float, high: float, epsilon: float) -> MeanProtocol:
     >>> choose_mean(0, 1, 1).name
     'hybrid'
     """
-    kinds = (kind for kind in plugins.every("means", MeanProtocol).values() if kind.automatic)
+    kinds = [kind for kind in every_mean().values() if kind.automatic]
     return min((kind(low, high, epsilon) for kind in kinds), key=lambda entry: entry.worst_variance)
 
 

@@ -8,18 +8,21 @@ than e^ε/(e^ε + d - 1) of the time about d equally frequent values (Kairouz, B
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from sfumato.audit.epsilon import epsilon
 from sfumato.audit.epsilon.bounds import lower_limit
 from sfumato.audit.local.header import header_finding, raw_header
 from sfumato.core.arrays import Codes, Integers, Payload, Reals
+from sfumato.core.progress import tell
 from sfumato.errors import InputError
 from sfumato.local import LocalProtocol, aggregate_file
-from sfumato.local.collector.tally import Tally
+from sfumato.local.collector.tally import NO_FILE, Tally
 from sfumato.local.reports.files import from_header
 from sfumato.random import SecureSource, Source
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
@@ -55,6 +58,24 @@ def local(reports: str | Path | LocalProtocol, *, trials: int = 200_000, rng: So
         return [stated, Finding(claim=claim, verdict=REFUTED, evidence={"reason": str(error)})]
     tally = aggregate_file(path, protocol)
     return [stated, _rejected_reports(tally), _drawn_as_stated(tally), *_attack_perturbing(protocol, trials, rng)]
+
+
+def local_files(paths: Sequence[str | Path], *, trials: int = 200_000, rng: Source | None = None) -> list[Finding]:
+    """Return what attacks on several files of reports came to; with more than one, each claim begins with its file.
+
+    >>> local_files([])
+    Traceback (most recent call last):
+    sfumato.errors.InputError: there is no report file; name one or more
+    """
+    if not paths:
+        raise InputError(NO_FILE)
+    findings: list[Finding] = []
+    for place, path in enumerate(map(Path, paths)):
+        tell(place / len(paths), path.name)
+        found = local(path, trials=trials, rng=rng)
+        alone = len(paths) == 1
+        findings += found if alone else [replace(entry, claim=f"{path.name}: {entry.claim}") for entry in found]
+    return findings
 
 
 def _rejected_reports(tally: Tally) -> Finding:
@@ -141,12 +162,10 @@ def _difference(found: Reals) -> Reals:
 
 def _name_places(finding: Finding, protocol: LocalProtocol, where: str) -> Finding:
     """Return the finding of trials with a claim about reports, the two values named by their places in the domain."""
-    import msgspec
-
     claim = f"a report by {protocol.name}, drawn {where}, costs at most ε={finding.evidence['claim']:.6g}"
     reason = f"two values are told apart with ε at least {finding.bound:.4g}, by {finding.evidence['trials']} trials"
     evidence = {**finding.evidence, "input": "place of the value in the domain", "reason": reason}
-    return msgspec.structs.replace(finding, claim=claim, evidence=evidence)
+    return replace(finding, claim=claim, evidence=evidence)
 
 
 def _attack_by_guessing(protocol: LocalProtocol, once: float, trials: int, source: Source) -> Finding:

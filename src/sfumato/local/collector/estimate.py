@@ -49,7 +49,7 @@ class Spread:
         empty, full = protocol.variance(users, 0), protocol.variance(users, users)
         return cls(empty, (full - empty) / max(users, 1), correction=0.5 / float(own - other))
 
-    def sampled(self, factor: float, users: int) -> Spread:
+    def for_sample(self, factor: float, users: int) -> Spread:
         """The same for counts of all `users`, of whom one in `factor` reported, drawn at random."""
         rest = factor - 1
         return Spread(factor**2 * self.still, factor * self.slope + rest, rest / users, factor * self.correction)
@@ -115,10 +115,10 @@ class Estimate:
         reasons = sorted({*self.rejected, *other.rejected})
         rejected = {reason: self.rejected.get(reason, 0) + other.rejected.get(reason, 0) for reason in reasons}
         variance = self.variance + other.variance
-        low, high = interval(raw, variance, counts, users, spread := self._joined(other))
+        low, high = interval(raw, variance, counts, users, spread := self._joint_spread(other))
         return Estimate(self.protocol, users, counts, variance, low, high, self.method, rejected, raw, spread)
 
-    def _joined(self, other: Estimate) -> Spread | None:
+    def _joint_spread(self, other: Estimate) -> Spread | None:
         return None if self.spread is None or other.spread is None else self.spread + other.spread
 
     @property
@@ -162,7 +162,7 @@ def make_estimate(protocol: LocalProtocol, tally: Tally, *, consistent: bool | s
     if tally.protocol != protocol:
         raise InputError(f"the tally is one of another {tally.protocol.name} protocol; estimate with tally.protocol")
     method = method_name(consistent)
-    raw = unbiased(protocol, tally)
+    raw = unbiased_counts(protocol, tally)
     spread = Spread.of(protocol, tally.users)
     variance = spread.variance(raw.clip(0, tally.users))
     counts = raw if method is None else METHODS[method](raw, np.sqrt(variance), tally.users)
@@ -170,12 +170,12 @@ def make_estimate(protocol: LocalProtocol, tally: Tally, *, consistent: bool | s
     return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected), raw, spread)
 
 
-def unbiased(protocol: LocalProtocol, tally: Tally) -> Reals:
+def unbiased_counts(protocol: LocalProtocol, tally: Tally) -> Reals:
     """Return the unbiased counts of all values.
 
     >>> from sfumato.local import OptimizedUnary
     >>> protocol = OptimizedUnary(["a", "b"], 1)
-    >>> unbiased(protocol, protocol.aggregate([])).tolist()
+    >>> unbiased_counts(protocol, protocol.aggregate([])).tolist()
     [0.0, 0.0]
     """
     own, other = protocol.support

@@ -5,7 +5,8 @@ Counts of supporting reports are all that the estimator of Wang et al. (2017) ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -15,6 +16,7 @@ import numpy as np
 
 from sfumato.core.arrays import Integers
 from sfumato.core.files import Staging
+from sfumato.core.progress import tell
 from sfumato.errors import InputError
 from sfumato.local.base import CHUNK_REPORTS, LocalProtocol
 from sfumato.local.reports.files import from_header, to_header
@@ -28,6 +30,7 @@ from sfumato.local.reports.report import (
 )
 
 FORMAT = "sfumato-local-tally"
+NO_FILE = "there is no report file; name one or more"
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]  # what every reader of JSON keeps exactly
 
 
@@ -94,14 +97,14 @@ class Tally:
         except UnreadableReportError as error:
             self.reject(str(error))
             return None
-        reason = self._foreign(read)
+        reason = self._reason_to_reject(read)
         if reason is None and len(read.payload) != self.protocol.report_bytes:
             reason = MALFORMED
         if reason is not None:
             self.reject(reason)
         return None if reason else read.payload
 
-    def _foreign(self, reports: Report | Reports) -> str | None:
+    def _reason_to_reject(self, reports: Report | Reports) -> str | None:
         if reports.protocol != self.protocol.name or reports.design != self.protocol.design_hash:
             return OTHER_PROTOCOL
         return OTHER_DOMAIN if reports.domain != self.protocol.domain_hash else None
@@ -112,7 +115,7 @@ class Tally:
             self._add_packed(self.protocol.packed(rows))
 
     def _add_packed(self, reports: Reports) -> None:
-        reason = self._foreign(reports)
+        reason = self._reason_to_reject(reports)
         if reason is None and reports.payload.shape[1] != self.protocol.report_bytes:
             reason = MALFORMED
         if reason is not None:
@@ -188,3 +191,42 @@ class Tally:
         if max(content.counts) > content.users:
             raise InputError(f"tally '{path}' counts {max(content.counts)} reports of {content.users} users")
         return cls(protocol, np.array(content.counts, dtype=np.int64), content.users, content.rejected)
+
+
+def tally_report_files(paths: Sequence[str | Path]) -> Tally:
+    """Return the tally of report files of one protocol and one domain together; `-` is standard input.
+
+    A report that does not belong is rejected and counted; files without any usable report are refused.
+
+    >>> tally_report_files([])
+    Traceback (most recent call last):
+    sfumato.errors.InputError: there is no report file; name one or more
+    """
+    from sfumato.local.reports.files import aggregate_file, aggregate_stream
+
+    if not paths:
+        raise InputError(NO_FILE)
+    total: Tally | None = None
+    resolved = [Path(path).resolve() for path in paths]
+    for place, path in enumerate(paths):
+        if resolved[place] in resolved[:place]:
+            raise InputError(f"report file '{path}' is named twice; its reports would count twice")
+        tell(place / len(paths), f"counting {Path(path).name}")
+        stdin = str(path) == "-"
+        found = aggregate_stream(sys.stdin.buffer, where="standard input") if stdin else aggregate_file(path)
+        total = found if total is None else total + found
+    return require_reports(total)
+
+
+def require_reports(tally: Tally | None) -> Tally:
+    """Return the tally if any report could be used, and refuse it with the reasons otherwise.
+
+    >>> from sfumato.local import WarnerResponse
+    >>> require_reports(WarnerResponse(["no", "yes"], 1).aggregate(["nonsense"]))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: no report could be used: 1 malformed
+    """
+    if tally is None or tally.users == 0:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in (tally.rejected if tally else {}).items())
+        raise InputError(f"no report could be used{f': {reasons}' if reasons else ''}")
+    return tally

@@ -110,7 +110,7 @@ class MeanProtocol(Validated, ABC):
         """The value on the grid, between -STEPS and STEPS; a value outside the bounds is refused."""
         if not self.low <= value <= self.high:
             raise InputError(f"value {value!r} is outside the bounds {self.low:g} to {self.high:g}")
-        return float(self._scaled(value))
+        return float(self._grid_position(value))
 
     def perturb(self, value: float) -> int:
         """A fresh report of a value, drawn from the operating system's generator, in pure Python."""
@@ -118,7 +118,7 @@ class MeanProtocol(Validated, ABC):
         step = math.floor(place)
         return self.draw(step + (device.words64(1)[0] < (place - step) * SCALE))
 
-    def _scaled(self, value: Any) -> Any:
+    def _grid_position(self, value: Any) -> Any:
         return 2 * STEPS * ((value - self.low) / (self.high - self.low)) - STEPS
 
     @abstractmethod
@@ -144,7 +144,7 @@ class MeanProtocol(Validated, ABC):
                 f"{found} outside the bounds {self.low:g} to {self.high:g}; clamp them or widen the bounds"
             )
         origin = SecureSource() if source is None else source
-        return self.draw_many(round_at_random(self._scaled(given), origin), origin)
+        return self.draw_many(round_at_random(self._grid_position(given), origin), origin)
 
     @abstractmethod
     def draw_many(self, steps: Integers, source: Source) -> Integers:
@@ -158,6 +158,6 @@ class MeanProtocol(Validated, ABC):
 
     def estimate(self, tally: MeanTally, *, consistent: bool = True) -> MeanEstimate:
         """The mean with variance and 95 % interval, within the bounds unless raw."""
-        from sfumato.local.means.tally import make_estimate
+        from sfumato.local.means.tally import make_mean_estimate
 
-        return make_estimate(self, tally, consistent=consistent)
+        return make_mean_estimate(self, tally, consistent=consistent)

@@ -78,7 +78,11 @@ def tally_of(protocol: MeanProtocol, reports: Iterable[int] | Integers) -> MeanT
     >>> tally_of(Duchi(0, 10, 1), [1, 1, 0]).rejected
     1
     """
-    given = reports if isinstance(reports, np.ndarray) else np.array([_whole(one) for one in reports], dtype=np.int64)
+    given = (
+        reports
+        if isinstance(reports, np.ndarray)
+        else np.array([_integer_report(one) for one in reports], dtype=np.int64)
+    )
     kinds = [given[own].astype(object) for own, _ in protocol.parts(given)]  # Python's integers do not overflow
     return MeanTally(
         design=protocol.design_hash,
@@ -89,7 +93,7 @@ def tally_of(protocol: MeanProtocol, reports: Iterable[int] | Integers) -> MeanT
     )
 
 
-def make_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool) -> MeanEstimate:
+def make_mean_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool) -> MeanEstimate:
     """Return the mean of the reports and its error; `consistent` keeps both within the bounds, as post-processing.
 
     The error is what the reports' spread says, or what the protocol's noise must have added where that is more.
@@ -107,9 +111,9 @@ def make_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool)
     first = sum((worth * total for worth, total in zip(worths, tally.sums, strict=True)), Fraction()) / tally.users
     second = sum((worth**2 * total for worth, total in zip(worths, tally.squares, strict=True)), Fraction())
     found = (second - tally.users * first**2) / (tally.users - 1)
-    middle, variance = float(first), max(float(found), _noise(protocol, float(first))) / tally.users
+    middle, variance = float(first), max(float(found), _least_noise(protocol, float(first))) / tally.users
     reach = WIDTH * math.sqrt(variance)
-    low, high = _plausible(protocol, middle, tally.users)
+    low, high = _plausible_means(protocol, middle, tally.users)
     half = (protocol.high - protocol.low) / 2
     mean, low, high = (
         protocol.low + half + half * place for place in (middle, min(middle - reach, low), max(middle + reach, high))
@@ -119,13 +123,13 @@ def make_estimate(protocol: MeanProtocol, tally: MeanTally, *, consistent: bool)
     return MeanEstimate(mean=mean, variance=half**2 * variance, low=low, high=high, users=tally.users)
 
 
-def _noise(protocol: MeanProtocol, middle: float) -> float:
+def _least_noise(protocol: MeanProtocol, middle: float) -> float:
     """The least variance of a report's noise if the mean is `middle`; reports that are all alike do not show it."""
     still, square = protocol.noise
     return still + square * min(middle**2, 1.0)
 
 
-def _plausible(protocol: MeanProtocol, middle: float, users: int) -> tuple[float, float]:
+def _plausible_means(protocol: MeanProtocol, middle: float, users: int) -> tuple[float, float]:
     """All means from which the average of `users` reports is within 1.96 deviations of noise (Wilson 1927)."""
     still, square = protocol.noise
     growing, falling = max(square, 0.0) * min(middle**2, 1.0), max(-square, 0.0)
@@ -135,7 +139,7 @@ def _plausible(protocol: MeanProtocol, middle: float, users: int) -> tuple[float
     return float(low[0]), float(high[0])
 
 
-def _whole(report: object) -> int:
+def _integer_report(report: object) -> int:
     """The report, or a number that no protocol sends in place of what is no report."""
     whole = isinstance(report, int) and not isinstance(report, bool) and abs(report) < LARGEST
     return int(report) if whole else LARGEST  # type: ignore[call-overload]

@@ -87,7 +87,8 @@ class HadamardResponse(LocalProtocol):
         from sfumato.local.protocols.bulk import as_integers
 
         rows = as_integers(payload).astype(np.int64)
-        return (np.bitwise_count(rows[:, None] & (codes + 1)) & 1 == 0).astype(np.float64)
+        pluses: Reals = (np.bitwise_count(rows[:, None] & (codes + 1)) & 1 == 0).astype(np.float64)
+        return pluses
 
     def draw_many(self, codes: Codes, source: Source) -> Payload:
         from sfumato.local.protocols.bulk import as_bytes, hadamard_rows

@@ -92,8 +92,8 @@ class LocalHashing(LocalProtocol):
         import numpy as np
 
         slope, shift, cells = (field.astype(np.int64)[:, None] for field in _fields(payload))
-        hits = (slope * codes + shift) % PRIME * self.groups >> SHIFT == cells
-        return hits.astype(np.float64)
+        hits: Reals = ((slope * codes + shift) % PRIME * self.groups >> SHIFT == cells).astype(np.float64)
+        return hits
 
     def draw_many(self, codes: Codes, source: Source) -> Payload:
         import numpy as np

@@ -72,7 +72,8 @@ class GeneralizedResponse(LocalProtocol):
 
         from sfumato.local.protocols.bulk import as_integers
 
-        return (as_integers(payload)[:, None] == codes).astype(np.float64)
+        named: Reals = (as_integers(payload)[:, None] == codes).astype(np.float64)
+        return named
 
     def draw_many(self, codes: Codes, source: Source) -> Payload:
         from sfumato.local.protocols.bulk import as_bytes, respond_many

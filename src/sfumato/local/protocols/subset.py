@@ -13,7 +13,7 @@ from math import comb
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.base import ANY_SIZE, LocalProtocol
-from sfumato.local.device import packed, subset, words64
+from sfumato.local.device import pack_bits, subset, words64
 from sfumato.local.probabilities import SCALE, exp_below, threshold_below
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class SubsetSelection(LocalProtocol):
         return min((max(whole, 1), whole + 1), key=self._noise)
 
     @cached_property
-    def _held(self) -> int:
+    def _held_threshold(self) -> int:
         """The probability, out of 2^64, that the set holds the true value."""
         return self._threshold(self.size)
 
@@ -63,7 +63,7 @@ class SubsetSelection(LocalProtocol):
 
     @property
     def thresholds(self) -> dict[str, int]:
-        return {"held": self._held, "size": self.size}
+        return {"held": self._held_threshold, "size": self.size}
 
     @cached_property
     def support(self) -> tuple[Fraction, Fraction]:
@@ -71,7 +71,8 @@ class SubsetSelection(LocalProtocol):
 
     @property
     def ratio(self) -> Fraction:
-        return Fraction(self._held, SCALE - self._held) * Fraction(len(self.domain) - self.size, self.size)
+        held, values = self._held_threshold, len(self.domain)
+        return Fraction(held, SCALE - held) * Fraction(values - self.size, self.size)
 
     @property
     def report_bytes(self) -> int:
@@ -79,9 +80,9 @@ class SubsetSelection(LocalProtocol):
 
     def draw(self, code: int) -> bytes:
         (word,) = words64(1)
-        held = word < self._held
+        held = word < self._held_threshold
         others = subset(self.size - held, len(self.domain) - 1)
-        return packed([code] * held + [place + (place >= code) for place in others], len(self.domain))
+        return pack_bits([code] * held + [place + (place >= code) for place in others], len(self.domain))
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, others = self.support[0], len(self.domain) - 1
@@ -107,7 +108,7 @@ class SubsetSelection(LocalProtocol):
         while done < len(codes):
             fresh = source.words(max(most, min((size + 4) * (len(codes) - done), LARGEST_RUN)))
             words = np.concatenate([unread, fresh])
-            done, place = fill_subsets(rows, done, codes, domain, size, np.uint64(self._held), words)
+            done, place = fill_subsets(rows, done, codes, domain, size, np.uint64(self._held_threshold), words)
             unread = words[place:]
         return rows
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.errors import ParameterError
 from sfumato.local.base import ANY_SIZE, LocalProtocol
-from sfumato.local.device import packed, words64
+from sfumato.local.device import pack_bits, words64
 from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class UnaryEncoding(LocalProtocol):
         own, other = self.bits
         words = words64(len(self.domain))
         ones = (place for place, word in enumerate(words) if word < (own if place == code else other))
-        return packed(ones, len(self.domain))
+        return pack_bits(ones, len(self.domain))
 
     def probability(self, payload: bytes, code: int) -> Fraction:
         own, other = self.support

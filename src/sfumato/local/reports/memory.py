@@ -51,7 +51,7 @@ class Memory:
             object.__setattr__(self, "total", Decimal("NaN"))
         if not self.total.is_finite() or self.total <= 0:
             raise ParameterError(f"the budget of a device is {self.budget!r}; it must be a number above 0")
-        with self._locked() as content:
+        with self._exclusive_content() as content:
             if Decimal(content["budget"]) != self.total:
                 raise InputError(
                     f"device file '{self.path}' was begun with budget {content['budget']}; found {self.budget}, and a "
@@ -61,7 +61,7 @@ class Memory:
     @property
     def rounds(self) -> list[dict[str, str]]:
         """Every round this device reported in: its name, the question, and what it cost (0 for a repeated report)."""
-        with self._locked() as content:
+        with self._exclusive_content() as content:
             return list(content["rounds"])
 
     @property
@@ -76,7 +76,7 @@ class Memory:
         that: it would tell it that the value changed. Send what `repeat` returns.
         """
         question, key = protocol.question, protocol.answer_key(value)
-        with self._locked() as content:
+        with self._exclusive_content() as content:
             answers = content["answers"].setdefault(question, {})
             cost = Decimal(0) if key in answers else Decimal(repr(protocol.spent))
             left = self.total - sum((Decimal(entry["epsilon"]) for entry in content["rounds"]), Decimal(0))
@@ -93,7 +93,7 @@ class Memory:
     def repeat(self, protocol: LocalProtocol) -> Report:
         """The last report sent for this protocol and domain, which costs nothing; RAPPOR's with fresh noise."""
         question = protocol.question
-        with self._locked() as content:
+        with self._exclusive_content() as content:
             if question not in content["last"]:
                 raise InputError(f"device file '{self.path}' has no report for this question yet")
             return protocol.report_answer(base64.b64decode(content["answers"][question][content["last"][question]]))
@@ -107,7 +107,7 @@ class Memory:
             ) from error
 
     @contextmanager
-    def _locked(self) -> Iterator[dict[str, Any]]:
+    def _exclusive_content(self) -> Iterator[dict[str, Any]]:
         """The file's content, made if it is not there, with no other process at it until the block ends."""
         import fcntl  # only where a device keeps a memory; not every system has it
 

@@ -70,7 +70,7 @@ class Attributes:
         if not Whole(1).accepts(users):
             raise ParameterError(f"several attributes need {Whole(1).wanted} as the number of users; found {users!r}")
         parts = _shares(domains, shares)
-        each = epsilon if mode == "sample" else _part(epsilon, len(domains))
+        each = epsilon if mode == "sample" else _largest_part(epsilon, len(domains))
         heads = {name: max(1, round(users * (parts[name] if mode == "sample" else 1))) for name in domains}
         protocols = {name: choose(domain, each, heads[name]) for name, domain in domains.items()}
         return cls(protocols, mode, parts)
@@ -159,10 +159,10 @@ class Attributes:
         if silent:
             raise InputError(f"no report is about '{silent[0]}', so nothing is known of it; collect more")
         users = sum(tally.users for tally in tallies.values())
-        return {name: _scaled(estimate, users) for name, estimate in found.items()}
+        return {name: _scale_to_all_users(estimate, users) for name, estimate in found.items()}
 
 
-def _part(epsilon: float, parts: int) -> float:
+def _largest_part(epsilon: float, parts: int) -> float:
     """The largest number that, taken `parts` times, is not above ε."""
     part = epsilon / parts
     while Fraction(part) * parts > Fraction(epsilon):
@@ -181,7 +181,7 @@ def _shares(domains: Mapping[str, object], shares: Mapping[str, float] | None) -
     return {name: shares[name] / total for name in domains}
 
 
-def _scaled(estimate: Estimate, users: int) -> Estimate:
+def _scale_to_all_users(estimate: Estimate, users: int) -> Estimate:
     """The same estimate for all users, of whom only some reported this attribute."""
     from sfumato.local.collector.estimate import interval
 
@@ -189,6 +189,6 @@ def _scaled(estimate: Estimate, users: int) -> Estimate:
     counts, raw = estimate.counts * factor, estimate.raw * factor
     within = raw.clip(0, users)
     variance = estimate.variance * factor**2 + within * (1 - within / users) * (factor - 1)
-    spread = None if estimate.spread is None else estimate.spread.sampled(factor, users)
+    spread = None if estimate.spread is None else estimate.spread.for_sample(factor, users)
     low, high = interval(raw, variance, counts, users, spread)
     return replace(estimate, users=users, counts=counts, variance=variance, low=low, high=high, raw=raw, spread=spread)

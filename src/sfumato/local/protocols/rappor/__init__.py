@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from sfumato.core.parameters import Real, Whole
 from sfumato.errors import ParameterError
 from sfumato.local.base import LocalProtocol
-from sfumato.local.device import below, packed, words64
+from sfumato.local.device import below, pack_bits, words64
 from sfumato.local.domain import Value
 from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
 from sfumato.local.reports.report import Report
@@ -155,7 +155,7 @@ class Rappor(LocalProtocol):
         own = self.bloom(value, cohort)
         words = words64(self.bits)
         ones = (bit for bit in range(self.bits) if (bit in own) != (words[bit] < self.flip))
-        return cohort.to_bytes(COHORT_BYTES, "little") + packed(ones, self.bits)
+        return cohort.to_bytes(COHORT_BYTES, "little") + pack_bits(ones, self.bits)
 
     def instantaneous(self, kept: bytes) -> Report:
         """A fresh report from a permanent answer."""
@@ -163,7 +163,7 @@ class Rappor(LocalProtocol):
         words = words64(self.bits)
         kept_bits = int.from_bytes(kept[COHORT_BYTES:], "little")
         ones = (bit for bit in range(self.bits) if words[bit] < (q if kept_bits >> bit & 1 else p))
-        payload = kept[:COHORT_BYTES] + packed(ones, self.bits)
+        payload = kept[:COHORT_BYTES] + pack_bits(ones, self.bits)
         return Report(self.name, self.design_hash, self.domain_hash, payload)
 
     @property
@@ -282,8 +282,8 @@ class Rappor(LocalProtocol):
         cohorts = cohorts_of(payload)
         for cohort in np.unique(cohorts).tolist():
             rows = np.flatnonzero(cohorts == cohort)
-            filters = _unpacked(self.bloom_rows(codes, np.full(len(codes), cohort)))
-            hits = _unpacked(payload[rows, COHORT_BYTES:]) @ filters.T
+            filters = _unpack_bits(self.bloom_rows(codes, np.full(len(codes), cohort)))
+            hits = _unpack_bits(payload[rows, COHORT_BYTES:]) @ filters.T
             misses = filters.sum(axis=1) - hits
             found[rows] = hits * math.log(own / other) + misses * math.log((1 - own) / (1 - other))
         return found
@@ -307,7 +307,7 @@ def cohorts_of(payload: Payload) -> Codes:
     return np.ascontiguousarray(payload[:, :COHORT_BYTES]).view("<u2").ravel().astype(np.int64)
 
 
-def _unpacked(payload: Payload) -> Reals:
+def _unpack_bits(payload: Payload) -> Reals:
     """The bits of each row as numbers."""
     import numpy as np
 

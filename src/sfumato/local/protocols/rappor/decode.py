@@ -74,7 +74,7 @@ def decode(protocol: Rappor, tally: Tally, *, consistent: bool | str = True) -> 
     if tally.protocol != protocol:
         raise InputError(f"the tally is one of another {tally.protocol.name} protocol; estimate with tally.protocol")
     equations = _equations(protocol, tally)
-    counts, variance = _sparse(equations, tally.users) if consistent else _plain(equations)
+    counts, variance = _sparse_counts(equations, tally.users) if consistent else _least_squares_counts(equations)
     low, high = interval(counts, variance, counts, tally.users)
     method = METHOD if consistent else None
     return Estimate(protocol, tally.users, counts, variance, low, high, method, dict(tally.rejected), counts)
@@ -87,7 +87,7 @@ def _equations(protocol: Rappor, tally: Tally) -> Equations:
     share = np.clip(bits / np.maximum(users, 1.0), other, own)
     deviation = np.sqrt(np.maximum(users, 1.0) * share * (1 - share)) / (own - other)
     target = (bits - other * users) / (own - other) / deviation
-    columns = [_column(protocol, code) for code in range(len(protocol.domain))]
+    columns = [_candidate_column(protocol, code) for code in range(len(protocol.domain))]
     columns.append(np.arange(protocol.cohorts * protocol.bits))
     places = np.concatenate(columns)
     part = table[:, 0] / max(tally.users, 1)  # of a value's users are in each cohort
@@ -97,7 +97,7 @@ def _equations(protocol: Rappor, tally: Tally) -> Equations:
     return Equations(starts, places, weights, target.ravel())
 
 
-def _column(protocol: Rappor, code: int) -> Codes:
+def _candidate_column(protocol: Rappor, code: int) -> Codes:
     value = protocol.domain[code]
     return np.array(
         [
@@ -109,7 +109,7 @@ def _column(protocol: Rappor, code: int) -> Codes:
     )
 
 
-def _sparse(equations: Equations, users: int) -> tuple[Reals, Reals]:
+def _sparse_counts(equations: Equations, users: int) -> tuple[Reals, Reals]:
     sizes = equations.sizes
     if users == 0:
         return np.zeros(sizes.size - 1), np.zeros(sizes.size - 1)
@@ -127,7 +127,7 @@ def _sparse(equations: Equations, users: int) -> tuple[Reals, Reals]:
     return (counts * (users / total) if total > users else counts), variance[:-1]
 
 
-def _plain(equations: Equations) -> tuple[Reals, Reals]:
+def _least_squares_counts(equations: Equations) -> tuple[Reals, Reals]:
     number = equations.starts.size - 2
     matrix = equations.dense(np.arange(number))
     gram = matrix.T @ matrix

@@ -1,1 +1,0 @@
-"""Local reports on Spark: drawn, written and tallied in parallel."""
