@@ -2,6 +2,7 @@
 
 from sfumato.checks.anonymizers import anonymizer_checks
 from sfumato.checks.base import Check, ConformanceError
+from sfumato.checks.mechanisms import mechanism_checks
 from sfumato.checks.models import model_checks
 from sfumato.checks.protocols import protocol_checks
 from sfumato.checks.publishers import publisher_checks
@@ -10,6 +11,7 @@ __all__ = [
     "Check",
     "ConformanceError",
     "anonymizer_checks",
+    "mechanism_checks",
     "model_checks",
     "protocol_checks",
     "publisher_checks",
