@@ -6,7 +6,7 @@ from measure import Part, Row, best
 
 import sfumato as sf
 from sfumato.audit import composition, epsilon
-from sfumato.audit.epsilon.mechanisms import named
+from sfumato.audit.epsilon.subjects import find_trial
 from sfumato.random import SeededSource
 
 TRIALS = 1_000_000
@@ -16,7 +16,7 @@ MINUTE = 60
 
 
 def million_trials() -> Row:
-    mechanism = named("discrete-laplace", 1.0).mechanism
+    mechanism = find_trial("discrete-laplace", 1.0).run
     seconds = best(lambda: epsilon(mechanism, 0, 1, claim=1.0, trials=TRIALS, rng=SeededSource(1)), 3)
     return Row(
         "audit of ε, a million trials of discrete Laplace noise on each input",
@@ -29,7 +29,7 @@ def million_trials() -> Row:
 
 
 def bound_reached() -> Row:
-    finding = epsilon(named("laplace", 1.0).mechanism, 0, 1, claim=1.0, rng=SeededSource(1))
+    finding = epsilon(find_trial("laplace", 1.0).run, 0, 1, claim=1.0, rng=SeededSource(1))
     bound = finding.bound or 0.0
     return Row("least ε shown for Laplace noise of ε = 1, 200k trials", f"{bound:.3f}", "1", bound, 0.9, at_most=False)
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato import plugins
 from sfumato.audit import Finding, epsilon, number_pairs, repeat, vector_pairs, worst_pair
 from sfumato.audit.epsilon.bounds import incomplete_beta, least_epsilon, lower_limit, upper_limit
 from sfumato.audit.epsilon.event_search import choose
-from sfumato.audit.epsilon.events import Along, Among, Event, Integers, Itself, Largest, OnGrid, Within, bit_places
-from sfumato.audit.epsilon.mechanisms import SUBJECTS, load, named
-from sfumato.audit.epsilon.naive_laplace import Unreachable, naive_laplace
+from sfumato.audit.epsilon.events import (
+    Along,
+    Among,
+    Event,
+    Integers,
+    Itself,
+    Largest,
+    OnGrid,
+    Unreachable,
+    Within,
+    bit_places,
+    naive_laplace,
+)
+from sfumato.audit.epsilon.subjects import audit_mechanism, find_trial, load_function, repeat_evidence, subject_names
 from sfumato.audit.epsilon.trials import run, run_singly
 from sfumato.cli.main import run as command
 from sfumato.errors import InputError, ParameterError
@@ -171,19 +185,19 @@ def test_naive_noise_reaches_few_of_the_numbers() -> None:
     assert np.abs(outputs).mean() == pytest.approx(1, abs=0.1)
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", subject_names())
 def test_every_named_mechanism_gives_outputs(name: str) -> None:
-    subject = named(name, 1.0)
-    for value in subject.pairs[0]:
-        assert len(run(subject.mechanism, value, 5, SeededSource(1))) == 5
+    trial = find_trial(name, 1.0)
+    for value in trial.pairs[0]:
+        assert len(run(trial.run, value, 5, SeededSource(1))) == 5
 
 
 def test_a_mechanism_of_ones_own_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine_to_audit.py").write_text("def constant(value, rng):\n    return value\n")
     monkeypatch.chdir(tmp_path)
-    assert load("mine_to_audit:constant")(3, None) == 3
+    assert load_function("mine_to_audit:constant")(3, None) == 3
     with pytest.raises(InputError, match="cannot be loaded"):
-        load("no_such_module:constant")
+        load_function("no_such_module:constant")
 
 
 def test_the_command_refutes_with_evidence_that_repeats(
@@ -254,3 +268,64 @@ def test_an_event_is_read_back_from_plain_values() -> None:
     for test in (Within(((None, 1.0),)), Among((1.0, "x")), OnGrid(-3, 2), Unreachable(0.0, 1.0)):
         event = Event(Itself(), test)
         assert Event.read(json.loads(json.dumps(msgspec.to_builtins(event)))) == event
+
+
+STRANGER = """
+from dataclasses import dataclass
+from fractions import Fraction
+from sfumato.core.parameters import Whole
+from sfumato.dp.mechanisms import Mechanism, Trial
+from sfumato.random import discrete_laplace
+
+@dataclass(frozen=True)
+class Shy(Mechanism):
+    epsilon: Fraction
+    name, words, sentence = "shy", "shy noise", "Noise of half the scale is added."
+    aliases = ("timid",)
+
+    @classmethod
+    def sample(cls, epsilon=1):
+        return cls(Fraction(epsilon))
+
+    def trial(self):
+        return Trial(lambda value, count, rng: value + discrete_laplace(count, 1 / self.epsilon / 2, rng), [(0, 1)])
+"""
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A mechanism that another package has installed under the name `shy`."""
+    (tmp_path / "shy_mechanism.py").write_text(STRANGER)
+    monkeypatch.syspath_prepend(tmp_path)
+    installed = entry_points
+
+    def offers(group: str) -> list[EntryPoint]:
+        found = list(installed(group=group))
+        return [*found, EntryPoint("shy", "shy_mechanism:Shy", group)] if group == "sfumato.mechanisms" else found
+
+    monkeypatch.setattr(plugins, "entry_points", offers)
+    for cached in (plugins._offers, plugins._loaded):
+        cached.cache_clear()
+    yield
+    monkeypatch.undo()
+    for cached in (plugins._offers, plugins._loaded):
+        cached.cache_clear()
+
+
+@pytest.mark.usefixtures("stranger")
+@pytest.mark.parametrize("name", ["shy", "timid"])
+def test_a_strangers_mechanism_is_audited_by_its_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["audit", "epsilon", name, "--claim", "0.5", "--trials", "20000", "--seed", "1"]) == 1
+    assert capsys.readouterr().out.startswith("REFUTED: ε-differential privacy with ε=0.5")
+    assert audit_mechanism(name, claim=0.5, trials=20_000, rng=SeededSource(1)).refuted
+
+
+def test_python_finds_what_the_command_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evidence = tmp_path / "evidence.json"
+    asked = ["audit", "epsilon", "gaussian", "--trials", "2000", "--seed", "4", "--json", "-o", str(evidence)]
+    assert command(asked) == 0
+    (printed,) = json.loads(capsys.readouterr().out)
+    finding = audit_mechanism("gaussian", trials=2000, rng=SeededSource(4))
+    assert (printed["bound"], printed["evidence"]["mechanism"]) == (finding.bound, "gaussian")
+    assert finding.evidence["delta"] == 1e-6
+    assert repeat_evidence(evidence, rng=SeededSource(5)).evidence["mechanism"] == "gaussian"

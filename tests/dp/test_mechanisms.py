@@ -260,6 +260,7 @@ def test_categories_must_differ_and_be_declared() -> None:
 def tail(threshold: Threshold, at: int) -> float:
     if isinstance(threshold.mechanism, Laplace):
         return float(laplace_tail(threshold.mechanism.scale, at)) if at > 0 else 1.0
+    assert isinstance(threshold.mechanism, Gaussian)
     return gaussian_tail(threshold.mechanism.variance, at) if at > 0 else 1.0
 
 
@@ -348,6 +349,7 @@ def test_composed_laplace_is_within_delta_and_not_far_inside() -> None:
 def test_composed_gaussians_reach_the_analytic_bound() -> None:
     epsilon, delta, times = 1.0, 1e-6, 40
     (mechanism,) = allot([Weight(sensitivity=2, numbers=3, times=times)], epsilon, delta, NoiseKind.GAUSSIAN)
+    assert isinstance(mechanism, Gaussian)
     shift = math.sqrt(times * 12 / mechanism.variance)  # of one Gaussian with the same norms (Balle & Wang 2018)
     leak = stats.norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * stats.norm.cdf(
         -shift / 2 - epsilon / shift

@@ -7,25 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-from sfumato.audit import Finding, epsilon, worst_pair
+from sfumato.audit import Finding, epsilon
 from sfumato.audit.epsilon.events import Integers
-from sfumato.audit.epsilon.mechanisms import named
+from sfumato.audit.epsilon.subjects import audit_mechanism, find_trial
 from sfumato.dp.mechanisms import ExponentialMechanism
 from sfumato.random import SecureSource, SeededSource, Source, discrete_laplace, noise_from
 
 
 def audited(name: str, trials: int, source: Source, claim: float = 1.0) -> Finding:
-    subject = named(name, claim)
-    pair = worst_pair(subject.mechanism, subject.pairs, delta=subject.delta, trials=min(trials, 4000), rng=source)
-    return epsilon(
-        subject.mechanism,
-        *pair,
-        claim=claim,
-        delta=subject.delta,
-        trials=trials,
-        events=subject.events,
-        rng=source,
-    )
+    return audit_mechanism(name, claim=claim, trials=trials, rng=source)
 
 
 @pytest.mark.parametrize("name", ["laplace", "discrete-laplace", "randomized-response"])
@@ -72,17 +62,17 @@ def test_one_up_and_the_rest_down_shows_the_missing_factor(size: int) -> None:
 
 
 def test_floating_point_noise_falls_without_knowing_how_it_is_made() -> None:
-    subject = named("float-laplace", 1.0)
-    finding = epsilon(subject.mechanism, 0.0, 1.0, claim=1.0, rng=SeededSource(1))
+    trial = find_trial("float-laplace", 1.0)
+    finding = epsilon(trial.run, 0.0, 1.0, claim=1.0, rng=SeededSource(1))
     assert finding.refuted
     assert "multiple of 2^" in finding.evidence["event"]
 
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "exponential", "noisy-max", "randomized-response"])
 def test_the_samplers_of_releases_stand(name: str) -> None:
-    subject = named(name, 1.0)
-    left, right = subject.pairs[min(2, len(subject.pairs) - 1)]
-    finding = epsilon(subject.mechanism, left, right, claim=1.0, delta=subject.delta, trials=1000, rng=SecureSource())
+    trial = find_trial(name, 1.0)
+    left, right = trial.pairs[min(2, len(trial.pairs) - 1)]
+    finding = epsilon(trial.run, left, right, claim=1.0, delta=trial.delta, trials=1000, rng=SecureSource())
     assert not finding.refuted
 
 

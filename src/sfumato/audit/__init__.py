@@ -2,12 +2,13 @@
 
 from sfumato.audit.composition import composition
 from sfumato.audit.epsilon import epsilon, repeat
-from sfumato.audit.epsilon.pairs import number_pairs, vector_pairs, worst_pair
+from sfumato.audit.epsilon.trials import worst_pair
 from sfumato.audit.linkage import linkage
 from sfumato.audit.local import local
 from sfumato.audit.release import release
 from sfumato.audit.series import series
 from sfumato.audit.stream import stream
+from sfumato.dp.mechanisms.trial import number_pairs, vector_pairs
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 __all__ = [

@@ -3,6 +3,7 @@
 from sfumato.checks.anonymizers import anonymizer_checks
 from sfumato.checks.base import Check, ConformanceError
 from sfumato.checks.formats import format_checks
+from sfumato.checks.mechanisms import mechanism_checks
 from sfumato.checks.models import model_checks
 from sfumato.checks.protocols import mean_protocol_checks, protocol_checks
 from sfumato.checks.publishers import publisher_checks
@@ -13,6 +14,7 @@ __all__ = [
     "anonymizer_checks",
     "format_checks",
     "mean_protocol_checks",
+    "mechanism_checks",
     "model_checks",
     "protocol_checks",
     "publisher_checks",

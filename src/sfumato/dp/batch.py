@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 from sfumato.core.parameters import Rule, Validated, Whole
 from sfumato.dp.ledger.amount import Cost
 from sfumato.dp.ledger.zcdp import rho_of
-from sfumato.dp.mechanisms.additive import Gaussian, Laplace
+from sfumato.dp.mechanisms.additive import AdditiveNoise, Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Number, exact
 from sfumato.dp.questions.compiled import Compiled
-from sfumato.dp.questions.estimators import Counting, Summing
+from sfumato.dp.questions.estimators import OneNumber
 from sfumato.errors import MissingExtraError, ParameterError
 
 FINEST = 1000  # a shift of more steps is treated as one of this many coarser steps, which is never less
@@ -71,7 +71,7 @@ class Weight(Validated):
 
 def allot(
     weights: Sequence[Weight], epsilon: Number, delta: Number, kind: NoiseKind = NoiseKind.LAPLACE
-) -> list[Laplace | Gaussian]:
+) -> list[AdditiveNoise]:
     """Return a mechanism for each form of question, such that all of them together are (ε, δ)-private.
 
     Noise is the same multiple of every question's sensitivity, the smallest that composition allows to a thousandth.
@@ -174,17 +174,17 @@ def _decimal(value: Fraction) -> Decimal:
     return Context(prec=30, rounding=ROUND_FLOOR).divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
-def simple_estimator(compiled: Compiled) -> Counting | Summing:
+def simple_estimator(compiled: Compiled) -> OneNumber:
     """Return the one count or sum that a question of a batch asks for, or refuse it."""
     found = compiled.estimators[0]
-    if len(compiled.estimators) == 1 and isinstance(found, Counting | Summing) and not compiled.unknown:
+    if len(compiled.estimators) == 1 and isinstance(found, OneNumber) and not compiled.unknown:
         return found
     raise ParameterError(
         f"'{compiled.words}' cannot be asked together with others; declare counts and sums over declared groups alone"
     )
 
 
-def mechanisms_together(questions: Sequence[Compiled], cost: Cost) -> list[Laplace | Gaussian]:
+def mechanisms_together(questions: Sequence[Compiled], cost: Cost) -> list[AdditiveNoise]:
     """Return a mechanism for each question, all of them together within the price.
 
     Questions of the same sensitivity count as one form, which keeps the composition fast.

@@ -23,7 +23,7 @@ from sfumato.dp.dataset import declared_rows, whereabouts, without_files
 from sfumato.dp.ledger.amount import Accountant, Budget, Cost, Number, amount
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.ledger.zcdp import rho_of_pure
-from sfumato.dp.mechanisms.additive import Gaussian, Laplace
+from sfumato.dp.mechanisms.additive import AdditiveNoise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
 from sfumato.dp.questions.query import Query
@@ -304,7 +304,7 @@ class Session:
 
 
 def _with_mechanism(
-    compiled: Compiled, tallies: Tallies, mechanism: Laplace | Gaussian, noise: Noise
+    compiled: Compiled, tallies: Tallies, mechanism: AdditiveNoise, noise: Noise
 ) -> tuple[list[Cells], list[AnswerColumn]]:
     return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.dp.ledger.amount import Accountant
-from sfumato.dp.mechanisms import ExponentialMechanism, Gaussian, Laplace
+from sfumato.dp.mechanisms import AdditiveNoise, ExponentialMechanism, Gaussian, Laplace
 from sfumato.dp.unit import Neighbours
 
 
@@ -76,7 +76,7 @@ class Share:
         """The same where a unit counts once in each group."""
         return replace(self, norms=self.norms.per_person())
 
-    def additive(self, most: int, swing: int) -> Laplace | Gaussian:
+    def additive(self, most: int, swing: int) -> AdditiveNoise:
         """The noise to add to integers of which one row adds at most `most` and changes at most `swing`."""
         if self.accountant is Accountant.PURE:
             return Laplace.for_epsilon(self.amount, self.norms.l1(most, swing))

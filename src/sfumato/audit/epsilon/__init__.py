@@ -16,7 +16,7 @@ import msgspec
 from sfumato.audit.epsilon.bounds import least_epsilon
 from sfumato.audit.epsilon.event_search import choose
 from sfumato.audit.epsilon.events import Event, Outputs
-from sfumato.audit.epsilon.trials import ClaimTest, Mechanism, is_vectorised, run, run_singly
+from sfumato.audit.epsilon.trials import ClaimTest, RandomFunction, is_vectorised, run, run_singly
 from sfumato.core.progress import tell
 from sfumato.errors import InputError
 from sfumato.random import SecureSource, Source
@@ -26,7 +26,7 @@ SINGLE_CALLS = 1000
 
 
 def epsilon(  # noqa: PLR0913  # the claim, and how hard it is tested
-    mechanism: Mechanism,
+    mechanism: RandomFunction,
     left: Any,
     right: Any,
     *,
@@ -64,7 +64,7 @@ def epsilon(  # noqa: PLR0913  # the claim, and how hard it is tested
     return _finding(asked, left, right, max(together, singly, key=lambda found: float(found["bound"])))
 
 
-def repeat(finding: Finding, mechanism: Mechanism, *, rng: Source | None = None) -> Finding:
+def repeat(finding: Finding, mechanism: RandomFunction, *, rng: Source | None = None) -> Finding:
     """Return the finding of the same event on the same inputs, measured on as many new trials.
 
     >>> from sfumato.random import SeededSource
@@ -98,8 +98,8 @@ Half = Callable[[int], list[Outputs]]
 
 
 def _half(
-    runner: Callable[[Mechanism, Any, int, Source], Outputs],
-    mechanism: Mechanism,
+    runner: Callable[[RandomFunction, Any, int, Source], Outputs],
+    mechanism: RandomFunction,
     left: Any,
     right: Any,
     source: Source,

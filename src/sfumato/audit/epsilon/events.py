@@ -1,7 +1,8 @@
 """Events that tell two inputs apart: a view of the outputs, and a test of what is seen.
 
 Sets of likelier outputs are the best events there are (Neyman & Pearson 1933); the grid of floating-point numbers that
-an output lies on is the event of Mironov (2012), "On Significance of the Least Significant Bits".
+an output lies on is the event of Mironov (2012), "On Significance of the Least Significant Bits": textbook noise
+takes few of the doubles around a value, and not the same few around the next, so that one output can rule out an input.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.audit.epsilon.naive_laplace import Unreachable
+from sfumato.random import Source
 
 Outputs = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -21,6 +22,7 @@ Flags = npt.NDArray[np.bool_]
 
 MANTISSA = 53
 COARSEST = 1 << 20  # the lowest bit of 0, which lies on every grid
+REACH = 8  # uniform numbers on either side that are tried, since the way back through the logarithm is rounded
 
 
 class Itself(msgspec.Struct, frozen=True, tag="itself"):
@@ -145,6 +147,56 @@ class OnGrid(msgspec.Struct, frozen=True, tag="on-grid"):
     def words(self) -> str:
         """What is tested."""
         return f"is a multiple of 2^{self.step} and smaller than 2^{self.below}"
+
+
+def naive_laplace(centre: float, scale: float, count: int, source: Source) -> Floats:
+    """Return `count` doubles: the centre plus noise by the inverse of the distribution function.
+
+    >>> from sfumato.random import SeededSource
+    >>> len(naive_laplace(0.0, 1.0, 3, SeededSource(1)))
+    3
+    """
+    words = source.words(2 * count).astype(np.uint64)
+    places = ((words[:count] << np.uint64(MANTISSA - 32)) ^ (words[count:] >> np.uint64(11))).astype(np.int64)
+    return _naive_output(places, centre, scale)
+
+
+def _naive_output(places: Integers, centre: float, scale: float) -> Floats:
+    """Return the output for uniform numbers places/2^53; the first of them would be minus infinity and is left out."""
+    uniform = np.maximum(places, 1) * 2.0**-MANTISSA - 0.5
+    noise = -scale * np.sign(uniform) * np.log1p(-2 * np.abs(uniform))
+    outputs: Floats = centre + noise
+    return outputs
+
+
+class Unreachable(msgspec.Struct, frozen=True, tag="unreachable"):
+    """Numbers that `naive_laplace` never gives for this centre and scale.
+
+    >>> from sfumato.random import SeededSource
+    >>> outputs = naive_laplace(0.0, 1.0, 1000, SeededSource(1))
+    >>> test = Unreachable(centre=0.0, scale=1.0)
+    >>> bool(test.holds(outputs).any()), bool(test.holds(np.nextafter(outputs, 9.0)).any())
+    (False, True)
+    """
+
+    centre: float
+    scale: float
+
+    def holds(self, seen: Outputs) -> Flags:
+        """Return for every value whether it is in the event."""
+        outputs = np.asarray(seen, dtype=np.float64)
+        noise = (outputs - self.centre) / self.scale
+        uniform = 0.5 - np.sign(noise) * np.expm1(-np.abs(noise)) / 2
+        nearest = np.rint(uniform * 2.0**MANTISSA).astype(np.int64)
+        found = np.zeros(len(outputs), dtype=np.bool_)
+        for step in range(-REACH, REACH + 1):
+            found |= _naive_output(np.clip(nearest + step, 1, 2**MANTISSA - 1), self.centre, self.scale) == outputs
+        return ~found
+
+    @property
+    def words(self) -> str:
+        """What is tested."""
+        return f"is none that floating-point Laplace noise of scale {self.scale:g} around {self.centre:g} can give"
 
 
 View = Itself | Along | Largest

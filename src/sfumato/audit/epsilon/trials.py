@@ -1,4 +1,4 @@
-"""Running a mechanism many times: in one call where it takes a number of trials, one by one where it does not.
+"""Running a mechanism many times, in one call or one by one, and finding the neighbours that it tells apart best.
 
 An auditor sees a mechanism as a black box (Ding, Wang, Wang, Zhang & Kifer 2018): an input, randomness, an output.
 """
@@ -6,18 +6,22 @@ An auditor sees a mechanism as a black box (Ding, Wang, Wang, Zhang & Kifer 2018
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.audit.epsilon.event_search import choose
 from sfumato.audit.epsilon.events import Outputs
 from sfumato.core.parameters import Real, Validated, Whole
+from sfumato.dp.mechanisms.trial import Pair
 from sfumato.errors import InputError, ParameterError
-from sfumato.random import Source
+from sfumato.random import SecureSource, Source
 
-Mechanism = Callable[..., Any]
+RandomFunction = Callable[..., Any]  # of (input, count, source), or of (input, source) for one output
+MOST_PAIRS = 64
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class ClaimTest(Validated):
         return 1 - self.confidence
 
 
-def is_vectorised(mechanism: Mechanism) -> bool:
+def is_vectorised(mechanism: RandomFunction) -> bool:
     """Return whether a mechanism takes an input, a number of trials and randomness, or only the first and the last.
 
     >>> is_vectorised(lambda value, count, rng: None), is_vectorised(lambda value, rng: None)
@@ -75,7 +79,7 @@ def is_vectorised(mechanism: Mechanism) -> bool:
     return len(needed) == 3
 
 
-def run(mechanism: Mechanism, value: Any, count: int, source: Source) -> Outputs:
+def run(mechanism: RandomFunction, value: Any, count: int, source: Source) -> Outputs:
     """Return the outputs of `count` trials on one input, one row each.
 
     >>> from sfumato.random import SeededSource
@@ -93,7 +97,7 @@ def run(mechanism: Mechanism, value: Any, count: int, source: Source) -> Outputs
     return outputs
 
 
-def run_singly(mechanism: Mechanism, value: Any, count: int, source: Source) -> Outputs:
+def run_singly(mechanism: RandomFunction, value: Any, count: int, source: Source) -> Outputs:
     """Return the outputs of `count` calls for one trial each: a seed that is set anew in every call shows here.
 
     >>> from sfumato.random import SeededSource
@@ -101,6 +105,33 @@ def run_singly(mechanism: Mechanism, value: Any, count: int, source: Source) -> 
     [7, 7, 7]
     """
     return np.concatenate([run(mechanism, value, 1, source) for _ in range(count)])
+
+
+def worst_pair(
+    mechanism: RandomFunction,
+    pairs: Iterable[Pair],
+    *,
+    delta: float = 0.0,
+    trials: int = 20_000,
+    rng: Source | None = None,
+) -> Pair:
+    """Return the pair that the mechanism tells apart best, by trials that are then forgotten; 64 pairs at most.
+
+    >>> import numpy as np
+    >>> def clamped(value, count, rng):
+    ...     return np.clip(value, 0, 1) + rng.words(count) / 2**32
+    >>> worst_pair(clamped, [(5, 6), (0, 1)], trials=1000)
+    (0, 1)
+    """
+    source = SecureSource() if rng is None else rng
+    tried = list(islice(pairs, MOST_PAIRS))
+    if not tried:
+        raise InputError("there is no pair of neighbouring inputs to try; give at least one")
+    scores = [
+        choose(run(mechanism, left, trials, source), run(mechanism, right, trials, source), delta).score
+        for left, right in tried
+    ]
+    return tried[max(range(len(tried)), key=scores.__getitem__)]
 
 
 def _describe(outputs: Outputs) -> str:

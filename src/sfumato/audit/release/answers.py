@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.audit.epsilon import epsilon
-from sfumato.dp.mechanisms import Gaussian, Laplace
+from sfumato.dp.mechanisms import AdditiveNoise, Gaussian, Laplace
 from sfumato.random import Source, noise_from
 from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
@@ -126,7 +126,7 @@ def _try_noise(column: Noisy, trials: int, rng: Source | None) -> Finding:
 
     scale = float(column.scale or 1)
     change = max(1, round(scale))  # so far apart trials see them best
-    mechanism: Laplace | Gaussian
+    mechanism: AdditiveNoise
     if column.mechanism == LAPLACE:
         mechanism, claim, delta = Laplace(Fraction(scale)), change / scale, 0.0
     else:

@@ -15,11 +15,12 @@ import numpy as np
 
 from sfumato import plugins
 from sfumato.audit.epsilon import epsilon
-from sfumato.audit.epsilon.pairs import Pair, worst_pair
+from sfumato.audit.epsilon.trials import worst_pair
 from sfumato.audit.stream.inequality import Distribution, Floats, Predictor, epsilon_from, least_share, upper_mean
 from sfumato.audit.stream.looks import LOOKS, Factory, Look, run_stream
 from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.core.progress import tell
+from sfumato.dp.mechanisms.trial import Pair
 from sfumato.random import SecureSource, Source
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.stream import Publisher

@@ -1,4 +1,4 @@
-"""What all mechanisms share: parameters as exact fractions, checked when they are made.
+"""What all mechanisms share: a name and a sentence, exact parameters, and how an auditor puts them to trials.
 
 A scale or an ε that passed through floating point can promise more than it keeps (Mironov 2012), so every parameter is
 a fraction, and a binary fraction given by a person counts as its shortest decimal text.
@@ -6,12 +6,15 @@ a fraction, and a binary fraction given by a person counts as its shortest decim
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from sfumato.core.parameters import Validated
+from sfumato.dp.mechanisms.trial import Trial
 from sfumato.errors import ParameterError
 
 Number = int | float | str | Decimal | Fraction
@@ -53,15 +56,39 @@ class Positive:
         return [0, -1, "x", None, float("nan"), *([] if self.below is None else [self.below])]
 
 
-class Mechanism(Validated):
-    """Base for frozen dataclasses whose fields named in `EXACT` become fractions when they are made.
+class Mechanism(Validated, ABC):
+    """Base for mechanisms: frozen dataclasses whose fields named in `EXACT` become fractions when they are made.
+
+    A class says its `name` (its entry point in the group `sfumato.mechanisms`, and what people type), its `words` (what
+    cards call it) and one `sentence` about it. `sfumato audit epsilon NAME` and `sfumato.checks.mechanism_checks` work
+    with what it tells about itself.
 
     >>> from sfumato.dp.mechanisms.additive import Laplace
-    >>> Laplace(2.5).scale
-    Fraction(5, 2)
+    >>> Laplace(2.5).scale, Laplace.name, Laplace.sample("0.1")
+    (Fraction(5, 2), 'laplace', Laplace(scale=Fraction(10, 1)))
     """
 
+    name: ClassVar[str]
+    words: ClassVar[str]
+    sentence: ClassVar[str]
     EXACT: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    @abstractmethod
+    def sample(cls, epsilon: Number = 1) -> Self:
+        """Return a small instance that claims ε, with the δ that its trial names, for the neighbours of its trial."""
+
+    @abstractmethod
+    def trial(self) -> Trial:
+        """Return how to run the mechanism many times, and neighbouring inputs that it must not tell apart."""
+
+    def law(self, value: Any) -> Mapping[Any, float] | None:
+        """Return how likely outputs of the trial are on one input, or None where the law is not stated.
+
+        Outputs that are not named share the rest. The conformance suite tests draws against this law.
+        """
+        del value
+        return None
 
     def __post_init__(self) -> None:
         for name in self.EXACT:

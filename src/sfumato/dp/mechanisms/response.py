@@ -7,20 +7,38 @@ down to a binary fraction, so that the promise is kept exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from sfumato.core.parameters import Rule
-from sfumato.dp.mechanisms.base import Mechanism, Positive
-from sfumato.errors import InputError, ParameterError
-from sfumato.random import Noise, noise_from
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact
+from sfumato.dp.mechanisms.trial import Trial
+from sfumato.errors import InputError
+from sfumato.random import Noise, Source, noise_from
 
 WORK = Context(prec=60, rounding=ROUND_FLOOR)
 LARGEST_EPSILON = 30  # beyond, the truth is so likely that a float cannot tell it from 1
+
+
+@dataclass(frozen=True)
+class DifferentOnes:
+    """A tuple of two or more different values.
+
+    >>> DifferentOnes().accepts(("no", "yes")), DifferentOnes().accepts(("no", "no"))
+    (True, False)
+    """
+
+    wanted: str = "two or more different ones"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, tuple) and 2 <= len(value) == len(set(value))
+
+    def refused(self) -> list[object]:
+        return [(), ("no",), ("no", "yes", "no"), 3, None]
 
 
 @dataclass(frozen=True)
@@ -35,15 +53,30 @@ class RandomizedResponse(Mechanism):
     categories: tuple[str | int, ...]
     epsilon: Fraction
 
-    RULES: ClassVar[dict[str, Rule]] = {"epsilon": Positive(below=LARGEST_EPSILON)}
+    RULES: ClassVar[dict[str, Rule]] = {"categories": DifferentOnes(), "epsilon": Positive(below=LARGEST_EPSILON)}
     EXACT: ClassVar[tuple[str, ...]] = ("epsilon",)
+    name: ClassVar[str] = "randomized-response"
     words: ClassVar[str] = "randomised response"
+    sentence: ClassVar[str] = "A category is told truly with a known probability, else another one is named."
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "categories", tuple(self.categories))
-        if len(set(self.categories)) < max(2, len(self.categories)):
-            raise ParameterError(f"the categories are {self.categories}; give two or more different ones")
+        if isinstance(self.categories, Iterable):
+            object.__setattr__(self, "categories", tuple(self.categories))
         super().__post_init__()
+
+    @classmethod
+    def sample(cls, epsilon: Number = 1) -> Self:
+        return cls(("no", "yes"), exact(epsilon))
+
+    def trial(self) -> Trial:
+        def run(value: str | int, count: int, source: Source) -> list[str | int]:
+            noise = noise_from(source)
+            return [self.respond(value, noise) for _ in range(count)]
+
+        return Trial(run, [(self.categories[0], other) for other in self.categories[1:]])
+
+    def law(self, value: str | int) -> Mapping[str | int, float]:
+        return {category: float(self.truth if category == value else self.lie) for category in self.categories}
 
     @cached_property
     def truth(self) -> Fraction:

@@ -9,49 +9,101 @@ ranks that rows at this position hold, so that ties cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.parameters import OneOf, Rule, Whole
 from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact, outside_probability
+from sfumato.dp.mechanisms.trial import Trial, vector_pairs
 from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, ParameterError
-from sfumato.random import Noise, noise_from
+from sfumato.random import Noise, Source, noise_from
 
 ROOT_PRECISION = 10**12
 FINEST = 10**6  # the largest denominator of a level: scores then fit 64 bits for 10^12 rows
-
-
-RULES: dict[str, Rule] = {"epsilon": Positive(), "sensitivity": Whole(1), "monotone": OneOf((False, True))}
+CANDIDATES = 12  # in a trial
 
 
 @dataclass(frozen=True)
-class ExponentialMechanism(Mechanism):
-    """Candidate i with probability proportional to exp(ε·score/(2·sensitivity)), or without the 2 if `monotone`.
+class Selection(Mechanism):
+    """Base for choosing one of several candidates by integer scores that one unit moves by at most `sensitivity`.
 
-    One unit moves every score by at most `sensitivity`; a score may rise while another falls, hence the 2. Where one
-    unit moves all scores in the same direction, say so by `monotone`.
+    A score may rise while another falls, which costs a factor of 2. Where one unit moves all scores in the same
+    direction, say so by `monotone`.
 
-    >>> from sfumato.random import SeededNoise
-    >>> ExponentialMechanism(Fraction(1)).choose([0, 5, 100], SeededNoise(1))
-    2
+    >>> ExponentialMechanism(Fraction(1), sensitivity=3).scale, ReportNoisyMax(Fraction(1), monotone=True).scale
+    (Fraction(6, 1), Fraction(1, 1))
     """
 
     epsilon: Fraction
     sensitivity: int = 1
     monotone: bool = False
 
-    RULES: ClassVar[dict[str, Rule]] = RULES
+    RULES: ClassVar[dict[str, Rule]] = {
+        "epsilon": Positive(),
+        "sensitivity": Whole(1),
+        "monotone": OneOf((False, True)),
+    }
     EXACT: ClassVar[tuple[str, ...]] = ("epsilon",)
-    words: ClassVar[str] = "exponential mechanism"
 
     @classmethod
-    def for_rho(cls, rho: Number, sensitivity: int = 1, *, monotone: bool = False) -> ExponentialMechanism:
+    def sample(cls, epsilon: Number = 1) -> Self:
+        return cls(exact(epsilon))
+
+    @property
+    def scale(self) -> Fraction:
+        """The gap between two scores that makes the better one e times as likely: the scale of the noise on scores."""
+        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
+
+    def score_error(self, candidates: int, confidence: float) -> int:
+        """Return by how much the chosen score is below the best one at most, with at least this probability.
+
+        A candidate that far behind is chosen with at most exp(-gap/scale), and there are at most `candidates`.
+
+        >>> ExponentialMechanism(Fraction(1)).score_error(1001, 0.95)
+        20
+        """
+        return math.ceil(self.scale * exact(math.log(candidates / outside_probability(confidence)) * (1 + 1e-12)))
+
+    @abstractmethod
+    def choose(self, scores: Sequence[int], noise: Noise | None = None) -> int:
+        """Return the index of the chosen candidate; the higher its score, the likelier."""
+
+    def trial(self) -> Trial:
+        def run(scores: Sequence[int], count: int, source: Source) -> list[int]:
+            noise = noise_from(source)
+            return [self.choose(scores, noise) for _ in range(count)]
+
+        return Trial(run, list(vector_pairs(CANDIDATES, self.sensitivity)))
+
+    def _weights(self, scores: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return exp(score/scale) of every candidate, the best one's set to 1."""
+        gaps = np.asarray(scores, dtype=np.float64)
+        weights: npt.NDArray[np.float64] = np.exp((gaps - gaps.max()) / float(self.scale))
+        return weights
+
+
+@dataclass(frozen=True)
+class ExponentialMechanism(Selection):
+    """Candidate i with probability proportional to exp(ε·score/(2·sensitivity)), or without the 2 if `monotone`.
+
+    >>> from sfumato.random import SeededNoise
+    >>> ExponentialMechanism(Fraction(1)).choose([0, 5, 100], SeededNoise(1))
+    2
+    """
+
+    name: ClassVar[str] = "exponential"
+    words: ClassVar[str] = "exponential mechanism"
+    sentence: ClassVar[str] = "A candidate is chosen with a probability that grows exponentially with its score."
+
+    @classmethod
+    def for_rho(cls, rho: Number, sensitivity: int = 1, *, monotone: bool = False) -> Self:
         """Return the mechanism that costs at most ρ under zCDP: ε = √(8ρ), rounded down to a fraction.
 
         >>> ExponentialMechanism.for_rho("0.125").epsilon
@@ -68,69 +120,42 @@ class ExponentialMechanism(Mechanism):
         """What a choice costs under zCDP: ε²/8, since its privacy loss has a range of ε (Cesar & Rogers 2021)."""
         return self.epsilon**2 / 8
 
-    @property
-    def scale(self) -> Fraction:
-        """The gap between two scores that makes the better one e times as likely."""
-        return _scale(self)
-
-    def score_error(self, candidates: int, confidence: float) -> int:
-        """Return by how much the chosen score is below the best one at most, with at least this probability.
-
-        >>> ExponentialMechanism(Fraction(1)).score_error(1001, 0.95)
-        20
-        """
-        return _score_error(self.scale, candidates, confidence)
-
     def choose(self, scores: Sequence[int], noise: Noise | None = None) -> int:
-        """Return the index of the chosen candidate; the higher its score, the likelier."""
         return (noise or noise_from()).exponential(_some(scores), self.scale)
+
+    def law(self, value: Sequence[int]) -> Mapping[int, float]:
+        weights = self._weights(value)
+        return dict(enumerate((weights / weights.sum()).tolist()))
 
 
 @dataclass(frozen=True)
-class ReportNoisyMax(Mechanism):
+class ReportNoisyMax(Selection):
     """The candidate whose score is highest after exponential noise: the same ε, never a larger expected error.
-
-    Sensitivity and `monotone` mean the same as for the exponential mechanism.
 
     >>> from sfumato.random import SeededNoise
     >>> ReportNoisyMax(Fraction(1)).choose([0, 5, 100], SeededNoise(1))
     2
     """
 
-    epsilon: Fraction
-    sensitivity: int = 1
-    monotone: bool = False
-
-    RULES: ClassVar[dict[str, Rule]] = RULES
-    EXACT: ClassVar[tuple[str, ...]] = ("epsilon",)
+    name: ClassVar[str] = "noisy-max"
     words: ClassVar[str] = "report noisy max (permute-and-flip)"
+    sentence: ClassVar[str] = "The candidate is chosen whose score is highest after exponential noise."
 
     @property
     def rho(self) -> Fraction:
         """What a choice costs under zCDP: ε²/2, as for anything purely private (Bun & Steinke 2016)."""
         return self.epsilon**2 / 2
 
-    @property
-    def scale(self) -> Fraction:
-        """The scale of the exponential noise."""
-        return _scale(self)
-
-    def score_error(self, candidates: int, confidence: float) -> int:
-        """Return by how much the chosen score is below the best one at most, with at least this probability."""
-        return _score_error(self.scale, candidates, confidence)
-
     def choose(self, scores: Sequence[int], noise: Noise | None = None) -> int:
-        """Return the index of the chosen candidate; the higher its score, the likelier."""
         return (noise or noise_from()).permute_and_flip(_some(scores), self.scale)
 
-
-def _scale(mechanism: ExponentialMechanism | ReportNoisyMax) -> Fraction:
-    return (1 if mechanism.monotone else 2) * mechanism.sensitivity / mechanism.epsilon
-
-
-def _score_error(scale: Fraction, candidates: int, confidence: float) -> int:
-    """A candidate that far behind is chosen with at most exp(-gap/scale), and there are at most `candidates`."""
-    return math.ceil(scale * exact(math.log(candidates / outside_probability(confidence)) * (1 + 1e-12)))
+    def law(self, value: Sequence[int]) -> Mapping[int, float]:
+        """Return wᵢ · ∫₀¹ ∏ⱼ≠ᵢ (1 - wⱼt) dt, which is proposition 2 of McKenna & Sheldon (2020) summed up."""
+        weights = self._weights(value)
+        places, widths = np.polynomial.legendre.leggauss(len(weights) // 2 + 1)  # exact for a product of this degree
+        factors = 1 - weights[:, None] * (places + 1) / 2
+        others = (np.delete(factors, place, axis=0).prod(axis=0) for place in range(len(weights)))
+        return {place: float(weights[place] * (widths * rest).sum() / 2) for place, rest in enumerate(others)}
 
 
 def _some(scores: Sequence[int]) -> list[int]:

@@ -6,18 +6,19 @@ proof for units of several rows, for changed values and for zCDP is in `docs/alg
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from sfumato.core.parameters import OneOf, Rule, Whole
 from sfumato.dp.ledger.amount import Accountant
-from sfumato.dp.mechanisms.additive import Gaussian, Laplace, gaussian_tail, laplace_tail
-from sfumato.dp.mechanisms.base import Mechanism, Positive
+from sfumato.dp.mechanisms.additive import TRIAL_DELTA, AdditiveNoise, Gaussian, Laplace
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact
+from sfumato.dp.mechanisms.trial import Trial
 from sfumato.dp.unit import Neighbours
-from sfumato.random import Noise
+from sfumato.random import Noise, Source, noise_from
 
 HALF = Fraction(1, 2)
 
@@ -50,10 +51,35 @@ class Threshold(Mechanism):
         "accountant": OneOf(tuple(Accountant)),
     }
     EXACT: ClassVar[tuple[str, ...]] = ("amount", "delta")
+    name: ClassVar[str] = "threshold"
     words: ClassVar[str] = "noisy threshold"
+    sentence: ClassVar[str] = "A key that is not public leaves only when the noisy number of its units is large enough."
+
+    @classmethod
+    def sample(cls, epsilon: Number = 1) -> Self:
+        return cls(exact(epsilon), exact(TRIAL_DELTA))
+
+    def trial(self) -> Trial:
+        """Return trials on the number of units that one key has: its noisy number, or 0 where the key stays inside."""
+
+        def run(value: int, count: int, source: Source) -> list[int]:
+            if not value:
+                return [0] * count  # a key that nobody has cannot leave
+            passing = self.keep([value] * count, noise_from(source))
+            return [passing.get(place, 0) for place in range(count)]
+
+        counts = (0, 1, self.least, 2 * self.least)
+        return Trial(run, [(count, count + self.rows) for count in counts], float(self.delta))
+
+    def law(self, value: int) -> Mapping[int, float]:
+        if not value:
+            return {0: 1.0}
+        noisy = self.mechanism.law(value)
+        leaving = {count: chance for count, chance in noisy.items() if count >= self.least}
+        return {0: 1 - sum(leaving.values()), **leaving}
 
     @cached_property
-    def mechanism(self) -> Laplace | Gaussian:
+    def mechanism(self) -> AdditiveNoise:
         """The noise on the counts; under changed values a unit leaves as many keys as it enters."""
         sides = 2 if self.neighbours is Neighbours.VALUE else 1
         if self.accountant is Accountant.PURE:
@@ -86,12 +112,5 @@ class Threshold(Mechanism):
 
         Tails are convex, so per row nothing is likelier to pass than a key with one row or a key with all of them.
         """
-        apart = self.rows * self.groups * _tail(self.mechanism, above + self.rows - 1)
-        return max(apart, self.groups * _tail(self.mechanism, above))
-
-
-def _tail(mechanism: Laplace | Gaussian, at: int) -> Fraction:
-    """Return P(noise >= at), rounded up."""
-    if isinstance(mechanism, Laplace):
-        return Fraction(laplace_tail(mechanism.scale, at)) * (1 + Fraction(1, 10**40))
-    return Fraction(gaussian_tail(mechanism.variance, at))
+        apart = self.rows * self.groups * self.mechanism.tail(above + self.rows - 1)
+        return max(apart, self.groups * self.mechanism.tail(above))

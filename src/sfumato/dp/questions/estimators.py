@@ -7,14 +7,15 @@ are chosen by the exponential mechanism (McSherry & Talwar 2007; Smith 2011).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
 from sfumato.dp.answer import CONFIDENCE, AnswerColumn, Value
-from sfumato.dp.mechanisms.additive import Gaussian, Laplace
-from sfumato.dp.mechanisms.selection import quantile_scores, quantile_sensitivity
+from sfumato.dp.mechanisms.additive import AdditiveNoise
+from sfumato.dp.mechanisms.selection import Selection, quantile_scores, quantile_sensitivity
 from sfumato.dp.questions.grids import NumberLine
 from sfumato.dp.questions.request import Count, Measure, Persons, PositionCounts, Present, Total
 from sfumato.dp.share import Norms, Share
@@ -34,8 +35,47 @@ class Estimator(Protocol):
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn: ...
 
 
+class OneNumber(ABC):
+    """Base for a single number of each group, with additive noise."""
+
+    @property
+    @abstractmethod
+    def measures(self) -> tuple[Measure, ...]:
+        """What is asked of the rows."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> tuple[int, int]:
+        """By how much one row adds at most, and changes at most."""
+
+    @abstractmethod
+    def with_noise(self, tally: Tally, mechanism: AdditiveNoise, noise: Noise) -> AnswerColumn:
+        """The public column, with noise of a given mechanism."""
+
+    @property
+    def step(self) -> float:
+        """What the answer's smallest change is worth."""
+        return 1.0
+
+    def norms(self, norms: Norms) -> Norms:
+        """How far one unit moves the answers."""
+        return norms
+
+    def _mechanism(self, share: Share) -> AdditiveNoise:
+        return replace(share, norms=self.norms(share.norms)).additive(*self.reach)
+
+    def error(self, share: Share, confidence: float, rows: int | None) -> float:
+        """Half the width of the noise's interval; the number of rows changes nothing about it."""
+        del rows
+        return float(self._mechanism(share).half_width(confidence) * self.step)
+
+    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
+        """The public column for a share of the price."""
+        return self.with_noise(tallies[0], self._mechanism(share), noise)
+
+
 @dataclass(frozen=True)
-class Counting:
+class Counting(OneNumber):
     """Rows, rows with a value, or persons: an integer with noise."""
 
     name: str
@@ -47,38 +87,17 @@ class Counting:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """By how much one row adds at most, and changes at most."""
         return 1, 1
 
     def norms(self, norms: Norms) -> Norms:
         """How far one unit moves the answers; persons count once in a group."""
         return norms.per_person() if isinstance(self.measure, Persons) else norms
 
-    def _mechanism(self, share: Share) -> Laplace | Gaussian:
-        return replace(share, norms=self.norms(share.norms)).additive(*self.reach)
-
-    def error(self, share: Share, confidence: float, rows: int | None) -> float:
-        del rows
-        return self._mechanism(share).half_width(confidence)
-
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
-        return self.with_noise(tallies[0], self._mechanism(share), noise)
-
-    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> AnswerColumn:
-        """The public column, with noise of a given mechanism."""
+    def with_noise(self, tally: Tally, mechanism: AdditiveNoise, noise: Noise) -> AnswerColumn:
         return count_column(self.name, mechanism.release(tally, noise), mechanism)
 
 
-def noise_scale(mechanism: Laplace | Gaussian) -> float:
-    """Return the parameter by which the field names the noise: Laplace's scale, the Gaussian's standard deviation.
-
-    >>> noise_scale(Laplace(Fraction(10)))
-    10.0
-    """
-    return float(mechanism.scale) if isinstance(mechanism, Laplace) else mechanism.deviation
-
-
-def count_column(name: str, values: Sequence[int], mechanism: Laplace | Gaussian) -> AnswerColumn:
+def count_column(name: str, values: Sequence[int], mechanism: AdditiveNoise) -> AnswerColumn:
     """The public column of noisy counts."""
     half = round(mechanism.half_width(CONFIDENCE))
     return AnswerColumn(
@@ -87,17 +106,21 @@ def count_column(name: str, values: Sequence[int], mechanism: Laplace | Gaussian
         values=list(values),
         low=[value - half for value in values],
         high=[value + half for value in values],
-        scale=[noise_scale(mechanism)] * len(values),
+        scale=[mechanism.noise_scale] * len(values),
         counts=True,
     )
 
 
 @dataclass(frozen=True)
-class Summing:
+class Summing(OneNumber):
     """The sum of a column on its grid."""
 
     name: str
     line: NumberLine
+
+    @property
+    def step(self) -> float:
+        return self.line.step
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -105,25 +128,9 @@ class Summing:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """By how much one row adds at most, and changes at most."""
         return self.line.most, max(self.line.most, self.line.grid.steps)
 
-    def norms(self, norms: Norms) -> Norms:
-        """How far one unit moves the answers."""
-        return norms
-
-    def _mechanism(self, share: Share) -> Laplace | Gaussian:
-        return share.additive(*self.reach)
-
-    def error(self, share: Share, confidence: float, rows: int | None) -> float:
-        del rows
-        return float(self._mechanism(share).half_width(confidence) * self.line.step)
-
-    def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
-        return self.with_noise(tallies[0], self._mechanism(share), noise)
-
-    def with_noise(self, tally: Tally, mechanism: Laplace | Gaussian, noise: Noise) -> AnswerColumn:
-        """The public column, with noise of a given mechanism."""
+    def with_noise(self, tally: Tally, mechanism: AdditiveNoise, noise: Noise) -> AnswerColumn:
         step, half = self.line.step, mechanism.half_width(CONFIDENCE)
         noisy = mechanism.release(tally, noise)
         return AnswerColumn(
@@ -132,7 +139,7 @@ class Summing:
             values=[self.line.show(value * step) for value in noisy],
             low=[self.line.show((value - half) * step) for value in noisy],
             high=[self.line.show((value + half) * step) for value in noisy],
-            scale=[noise_scale(mechanism) * step] * len(noisy),
+            scale=[mechanism.noise_scale * step] * len(noisy),
         )
 
 
@@ -147,7 +154,7 @@ class Averaging:
     def measures(self) -> tuple[Measure, ...]:
         return (Present(self.line.grid), Total(self.line.grid, origin=self.line.middle))
 
-    def _mechanisms(self, share: Share) -> tuple[Any, Any]:
+    def _mechanisms(self, share: Share) -> tuple[AdditiveNoise, AdditiveNoise]:
         reach = self.line.grid.steps - self.line.middle
         return share.part(HALF).additive(1, 1), share.part(HALF).additive(reach, self.line.grid.steps)
 
@@ -173,7 +180,7 @@ class Averaging:
             values=[self._show_offset(total / max(count, 1)) for count, total in noisy],
             low=[self._show_offset(low) for low, _ in spans],
             high=[self._show_offset(high) for _, high in spans],
-            scale=[noise_scale(sums) / max(count, 1) * self._step for count, _ in noisy],
+            scale=[sums.noise_scale / max(count, 1) * self._step for count, _ in noisy],
         )
 
     def _show_offset(self, offset: float) -> Value:
@@ -208,7 +215,7 @@ class Spreading:
     def _reach(self) -> int:
         return self.line.grid.steps - self.line.middle
 
-    def _mechanisms(self, share: Share) -> tuple[Any, Any, Any]:
+    def _mechanisms(self, share: Share) -> tuple[AdditiveNoise, AdditiveNoise, AdditiveNoise]:
         third, reach = share.part(THIRD), self._reach
         return third.additive(1, 1), third.additive(reach, self.line.grid.steps), third.additive(reach**2, reach**2)
 
@@ -230,7 +237,7 @@ class Spreading:
             values=[value for value, _, _ in rows],
             low=[low for _, low, _ in rows],
             high=[high for _, _, high in rows],
-            scale=[noise_scale(mechanisms[2]) / max(count, 1) * self.line.step**2 for count in noisy[0]],
+            scale=[mechanisms[2].noise_scale / max(count, 1) * self.line.step**2 for count in noisy[0]],
         )
 
     def _variance(self, numbers: tuple[int, ...], halves: Sequence[float]) -> tuple[float, float, float]:
@@ -258,7 +265,7 @@ class Choosing:
     def measures(self) -> tuple[Measure, ...]:
         return (PositionCounts(self.line.grid),)
 
-    def _mechanism(self, share: Share) -> Any:
+    def _mechanism(self, share: Share) -> Selection:
         return share.selection(quantile_sensitivity(self.level, share.norms.rows, share.norms.neighbours))
 
     def error(self, share: Share, confidence: float, rows: int | None) -> float:
@@ -271,7 +278,7 @@ class Choosing:
         margin = self._margin(mechanism) if self.level in {0, 1} else 0
         return float(mechanism.score_error(candidates, confidence) / self.level.denominator + margin)
 
-    def _margin(self, mechanism: Any) -> int:
+    def _margin(self, mechanism: Selection) -> int:
         """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
         return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
 
