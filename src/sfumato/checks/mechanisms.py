@@ -93,7 +93,7 @@ def _says_who_it_is(kind: type[Mechanism]) -> None:
         expect(isinstance(text, str) and text, f"{kind.__name__} has no {attribute}")
     expect(kind.sentence.endswith("."), f"the sentence of {kind.__name__} does not end with a full stop")
     if kind.name in plugins.names("mechanisms"):
-        installed = plugins.find("mechanisms", kind.name, Mechanism)  # type: ignore[type-abstract]
+        installed = plugins.find("mechanisms", kind.name, Mechanism)
         expect(installed is kind, f"{kind.__name__} is called '{kind.name}' as {installed.__name__} is")
 
 

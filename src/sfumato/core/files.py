@@ -41,14 +41,9 @@ class Staging:
     def place(self, target: str | Path) -> Path:
         """Return the temporary path to write for `target`; refuse a target that exists or cannot be made."""
         path = Path(target)
-        if path.exists():
-            raise InputError(f"output '{path}' exists; remove it or choose another name")
+        refuse_output(path)
         if any(path.resolve() == taken.resolve() for _, taken in self._moves):
             raise InputError(f"output '{path}' is named twice; choose another name for one of the two")
-        if not path.parent.is_dir():
-            raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")
-        if not os.access(path.parent, os.W_OK):
-            raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
         temporary = path.with_name(f".partial-{os.getpid()}-{path.name}")  # with the ending, which tells a format
         self._moves.append((temporary, path))
         return temporary
@@ -81,6 +76,21 @@ class Staging:
             if isinstance(error, OSError):
                 raise InputError(f"output '{target}' cannot be written: {error.strerror or error}") from error
             raise
+
+
+def refuse_output(path: Path) -> None:
+    """Refuse a place for output that exists or cannot be made.
+
+    >>> refuse_output(Path("no-such-folder/out.csv"))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: output 'no-such-folder/out.csv' cannot be written: there is no folder 'no-such-folder'
+    """
+    if path.exists():
+        raise InputError(f"output '{path}' exists; remove it or choose another name")
+    if not path.parent.is_dir():
+        raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
 
 
 def _move_without_replacing(temporary: Path, target: Path) -> None:

@@ -100,7 +100,7 @@ def _add(mark: Mark, canvas: Canvas, figure: Figure, where: dict[str, Any]) -> N
         case Bars():
             _bars(mark, canvas, names.index(mark.name) % len(COLOURS), where)
         case Ranked():
-            _ranked(mark, canvas, names.index(mark.name) % len(COLOURS), where)
+            _ranked_dots(mark, canvas, names.index(mark.name) % len(COLOURS), where)
         case Heat():
             _heat(mark, canvas, where)
         case ReferenceLine():
@@ -143,7 +143,7 @@ def _bars(mark: Bars, canvas: Canvas, place: int, where: dict[str, Any]) -> None
     canvas.add_bar(x=list(mark.labels), y=list(mark.values), marker=shape, **_common(mark, where))
 
 
-def _ranked(mark: Ranked, canvas: Canvas, place: int, where: dict[str, Any]) -> None:
+def _ranked_dots(mark: Ranked, canvas: Canvas, place: int, where: dict[str, Any]) -> None:
     reach = None
     if mark.low is not None and mark.high is not None:
         up = [high - value for high, value in zip(mark.high, mark.values, strict=True)]

@@ -147,7 +147,7 @@ def _draw(mark: Mark, axes: Axes, figure: Figure) -> None:
         case Bars():
             _bars(mark, axes, names.index(mark.name) % len(COLOURS), 0.8 / len(names))
         case Ranked():
-            _ranked(mark, axes, names.index(mark.name) % len(COLOURS))
+            _ranked_dots(mark, axes, names.index(mark.name) % len(COLOURS))
         case Heat():
             _heat(mark, axes)
         case ReferenceLine():
@@ -178,7 +178,7 @@ def _bars(mark: Bars, axes: Axes, place: int, wide: float) -> None:
     axes.set_xticks(range(0, len(mark.labels), step), list(mark.labels)[::step])
 
 
-def _ranked(mark: Ranked, axes: Axes, place: int) -> None:
+def _ranked_dots(mark: Ranked, axes: Axes, place: int) -> None:
     lines = range(len(mark.labels))
     if mark.low is not None and mark.high is not None:
         axes.hlines(lines, mark.low, mark.high, color=COLOURS[place], linewidth=2)

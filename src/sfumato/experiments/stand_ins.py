@@ -50,7 +50,7 @@ def stand_in(file: str) -> pl.DataFrame:
     return MAKERS[file](np.random.default_rng(SEED))
 
 
-def _skewed(rows: int, names: Sequence[str], groups: int) -> Callable[[np.random.Generator], pl.DataFrame]:
+def _skewed_columns(rows: int, names: Sequence[str], groups: int) -> Callable[[np.random.Generator], pl.DataFrame]:
     """Return a maker of correlated columns with long right tails around some centres, as money has."""
 
     def make(draw: np.random.Generator) -> pl.DataFrame:
@@ -64,7 +64,7 @@ def _skewed(rows: int, names: Sequence[str], groups: int) -> Callable[[np.random
 
 
 def _eia(draw: np.random.Generator) -> pl.DataFrame:
-    money = _skewed(4092, EIA, 40)(draw)
+    money = _skewed_columns(4092, EIA, 40)(draw)
     utility = pl.Series("UTILITYID", np.sort(draw.integers(0, 22_000, 4092)))
     fixed = {"UTILNAME": "nobody", "STATE": "XX", "YEAR": 96}
     labels = pl.DataFrame({"UTILITYID": utility}).with_columns(**{name: pl.lit(value) for name, value in fixed.items()})
@@ -136,11 +136,11 @@ def _rides(draw: np.random.Generator) -> pl.DataFrame:
 
 
 MAKERS: dict[str, Callable[[np.random.Generator], pl.DataFrame]] = {
-    "census.csv": _skewed(1080, CENSUS, 12),
-    "tarragona.csv": _skewed(834, TARRAGONA, 8),
+    "census.csv": _skewed_columns(1080, CENSUS, 12),
+    "tarragona.csv": _skewed_columns(834, TARRAGONA, 8),
     "eia.csv": _eia,
-    "cloud1.csv": _skewed(1024, [f"v{place}" for place in range(1, 11)], 20),
-    "cloud2.csv": _skewed(1024, [f"v{place}" for place in range(1, 11)], 30),
+    "cloud1.csv": _skewed_columns(1024, [f"v{place}" for place in range(1, 11)], 20),
+    "cloud2.csv": _skewed_columns(1024, [f"v{place}" for place in range(1, 11)], 30),
     "ipums_1980_extract.csv": _ipums,
     "backblaze_smart9_201609.parquet": _smart,
     "household_power_20061216_20061230.csv": _power,

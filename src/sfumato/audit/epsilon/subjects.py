@@ -93,11 +93,11 @@ def find_trial(name: str, claim: float, size: int | None = None) -> Trial:
         return Trial(load_function(name), list(number_pairs() if size is None else vector_pairs(size)))
     if name in KNOWN_FAILURES:
         return KNOWN_FAILURES[name](exact(claim))
-    every = plugins.every("mechanisms", Mechanism)  # type: ignore[type-abstract]
+    every = plugins.every("mechanisms", Mechanism)
     called = {alias: kind for kind in every.values() for alias in getattr(kind, "aliases", ())}
     if name not in {*plugins.names("mechanisms"), *called}:
         raise InputError(f"there is no mechanism '{name}' to audit{suggestion(name, [*subject_names(), *called])}")
-    return plugins.find("mechanisms", name, Mechanism).sample(exact(claim)).trial()  # type: ignore[type-abstract]
+    return plugins.find("mechanisms", name, Mechanism).sample(exact(claim)).trial()
 
 
 def load_function(spec: str) -> RandomFunction:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.core.files import refuse_output
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.errors import InputError
 from sfumato.table.formats.delimited import csv_header
@@ -89,12 +90,7 @@ def write_folder(frame: DataFrame, path: str | Path) -> None:
 def new_folder(path: str | Path) -> Iterator[Path]:
     """Give a place to write a folder that appears under its name when the block ends without an error."""
     target = Path(path)
-    if target.exists():
-        raise InputError(f"output '{target}' exists; remove it or choose another name")
-    if not target.parent.is_dir():
-        raise InputError(f"output '{target}' cannot be written: there is no folder '{target.parent}'")
-    if not os.access(target.parent, os.W_OK):
-        raise InputError(f"output '{target}' cannot be written: folder '{target.parent}' is read-only")
+    refuse_output(target)
     beside = target.with_name(f".{os.getpid()}.partial-{target.name}")
     beside.mkdir(mode=0o700)
     try:

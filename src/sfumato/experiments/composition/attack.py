@@ -26,11 +26,11 @@ from sfumato.evaluate.workload import WAYS, Counting, Workload
 from sfumato.experiments.composition.tables import (
     CENSUS,
     IPUMS,
-    Known,
+    KnownTable,
     anonymous,
     base_table,
     bounds,
-    known,
+    known_table,
     with_levels,
     workload,
 )
@@ -74,7 +74,7 @@ def classes(data: Data, *, table: str, k: int, seed: int) -> Iterable[Row]:
     >>> sum(row["classes"] * row["rows"] for row in classes(Data(None), table="census-10k", k=10, seed=2014))
     10000
     """
-    _, base = _anonymise(known(data, table, seed), k, additions=1, seed=seed)
+    _, base = _anonymise(known_table(data, table, seed), k, additions=1, seed=seed)
     sizes = Counter(base.sizes.tolist())
     return [{"rows": size, "classes": sizes[size]} for size in sorted(sizes)]
 
@@ -86,17 +86,17 @@ def changes(data: Data, *, table: str, k: int, neighbour: str, trials: int, seed
     >>> sum(row["occurrences"] for row in rows if row["changed"] == "classes")
     5
     """
-    found = list(changes_by_trial(known(data, table, seed), k, neighbour, trials, seed))
+    found = list(changes_by_trial(known_table(data, table, seed), k, neighbour, trials, seed))
     for name, numbers in zip(("classes", "rows"), zip(*found, strict=True), strict=True):
         for number, occurrences in sorted(Counter(numbers).items()):
             yield {"changed": name, "number": number, "occurrences": occurrences}
 
 
-def changes_by_trial(people: Known, k: int, neighbour: str, trials: int, seed: int) -> Iterator[tuple[int, int]]:
+def changes_by_trial(people: KnownTable, k: int, neighbour: str, trials: int, seed: int) -> Iterator[tuple[int, int]]:
     """Return, for each random neighbour, the classes gone and new together and the rows that all of them hold.
 
     >>> from sfumato.experiments.composition.tables import CENSUS
-    >>> len(list(changes_by_trial(known(Data(None), CENSUS, 2014), 10, REMOVAL, 3, 1)))
+    >>> len(list(changes_by_trial(known_table(Data(None), CENSUS, 2014), 10, REMOVAL, 3, 1)))
     3
     """
     around, base = _anonymise(people, k, additions=trials, seed=seed)
@@ -116,7 +116,7 @@ def vanished_classes(data: Data, *, table: str, k: int, seed: int) -> Iterable[R
     >>> min(row["rows"] for row in rows if row["release"] == "with the row")
     10
     """
-    people = known(data, table, seed)
+    people = known_table(data, table, seed)
     around, base = _anonymise(people, k, additions=1, seed=seed)
     fewest: tuple[Change, Classes] | None = None
     for number in np.flatnonzero(base.sizes == k).tolist():
@@ -137,7 +137,7 @@ def vanished_classes(data: Data, *, table: str, k: int, seed: int) -> Iterable[R
     ]
 
 
-def _anonymise(people: Known, k: int, *, additions: int, seed: int) -> tuple[Neighbourhood, Classes]:
+def _anonymise(people: KnownTable, k: int, *, additions: int, seed: int) -> tuple[Neighbourhood, Classes]:
     around = Neighbourhood.of(people.table, people.schema, [KAnonymity(k)], additions=additions, seed=seed)
     base = around.classes(MONDRIAN, around.whole)
     if base is None:
@@ -145,7 +145,7 @@ def _anonymise(people: Known, k: int, *, additions: int, seed: int) -> tuple[Nei
     return around, base
 
 
-def _box(people: Known, owner: Classes, number: int) -> str:
+def _box(people: KnownTable, owner: Classes, number: int) -> str:
     """Return a class's ranges as the dissertation writes them."""
     rows = np.flatnonzero(owner.labels[: people.table.rows] == number)
     values = [people.table.column(name).gather(rows).to_numpy() for name in people.schema.names(Role.QUASI)]
@@ -162,7 +162,7 @@ def attack(  # noqa: PLR0913  # a case's parameters
     >>> row["verdict"], row["vanished before"], row["vanished after"]
     ('REFUTED', 10.0, 0.0)
     """
-    people = known(data, table, seed)
+    people = known_table(data, table, seed)
     way = next(way for way in WAYS if way == counting)
     finding = composition(
         people.table, people.schema, [KAnonymity(k)], ANONYMIZERS[anonymizer],
@@ -218,7 +218,10 @@ def calibrations(  # noqa: PLR0913  # a case's parameters
     way = next(way for way in WAYS if way == counting)
     printed = [Calibration(_name(sensitivity), sensitivity, "") for sensitivity in PUBLISHED]
     ours = [
-        *(theoretical(k, len(known(data, table, seed).schema.names(Role.QUASI)), half=half) for half in (False, True)),
+        *(
+            theoretical(k, len(known_table(data, table, seed).schema.names(Role.QUASI)), half=half)
+            for half in (False, True)
+        ),
         *_hybrids(data, table, k, trials, seed),
         *_experimentals(asked, released, way),
     ]
@@ -240,7 +243,7 @@ def _name(sensitivity: int) -> str:
 def _hybrids(data: Data, table: str, k: int, trials: int, seed: int) -> list[Calibration]:
     """Return largest class times most classes changed, and the rows changed in all but a tenth of the trials."""
     largest = max(int(str(row["rows"])) for row in classes(data, table=table, k=k, seed=seed))
-    found = np.array(list(changes_by_trial(known(data, table, seed), k, REMOVAL, trials, seed)))
+    found = np.array(list(changes_by_trial(known_table(data, table, seed), k, REMOVAL, trials, seed)))
     relaxed = max(1, int(np.quantile(found[:, 1], RELAXED, method="higher")))
     return [hybrid(largest, max(1, int(found[:, 0].max()))), Calibration("hybrid, relaxed", relaxed, "Nine in ten.")]
 
@@ -258,7 +261,7 @@ def private_mondrian(
     >>> next(iter(private_mondrian(Data(None), **case)))["error"] < 0.1
     True
     """
-    people, asked = known(data, table, ROWS), workload(data, table, range_ratio, queries, ROWS)
+    people, asked = known_table(data, table, ROWS), workload(data, table, range_ratio, queries, ROWS)
     release = PrivateMondrian(epsilon=epsilon).anonymize(
         people.table, people.schema, rng=SeededSource(seed), audit=False
     )
@@ -276,7 +279,7 @@ def sampled_release(  # noqa: PLR0913  # a case's parameters
     >>> row["delta"] < 1e-6, 0 < row["rows kept"] < row["rows sampled"]
     (True, True)
     """
-    people, asked = known(data, table, ROWS), workload(data, table, range_ratio, queries, ROWS)
+    people, asked = known_table(data, table, ROWS), workload(data, table, range_ratio, queries, ROWS)
     grid = GRIDS[base_table(table)]
     fixed = {name: grid[name] for name in people.schema.columns} if algorithm == CROWD else None
     release = SafePub(epsilon=epsilon, scheme=fixed).anonymize(

@@ -43,10 +43,10 @@ ONE = Calibration("one row", 1, "One person moves a count by one; true on exact 
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownTable:
     """A table with its public schema.
 
-    >>> people = known(Data(None), CENSUS, 2014)
+    >>> people = known_table(Data(None), CENSUS, 2014)
     >>> people.table.rows, people.schema.names(Role.QUASI)
     (10000, ('age', 'sex', 'zip'))
     """
@@ -56,17 +56,17 @@ class Known:
 
 
 @lru_cache(maxsize=8)
-def known(data: Data, name: str, seed: int) -> Known:
+def known_table(data: Data, name: str, seed: int) -> KnownTable:
     """Return a table by its name; the census is drawn from the seed.
 
-    >>> known(Data(None), SKEWED, 2014).table.frame.equals(census_10k())
+    >>> known_table(Data(None), SKEWED, 2014).table.frame.equals(census_10k())
     True
     """
     columns = {
         column: Attribute(column, _role(column), Kind.INTEGER, bounds=ends) for column, ends in bounds(name).items()
     }
     frame = _extract(data) if base_table(name) == IPUMS else _census(seed, even=name == CENSUS)
-    return Known(Table(frame.select(list(columns))), Schema(columns))
+    return KnownTable(Table(frame.select(list(columns))), Schema(columns))
 
 
 def base_table(name: str) -> str:
@@ -105,7 +105,7 @@ def workload(data: Data, name: str, range_ratio: float, queries: int, seed: int)
     >>> workload(Data(None), CENSUS, 0.6, 20, 2014).count
     20
     """
-    people = known(data, name, seed)
+    people = known_table(data, name, seed)
     return Workload.draw(people.table, people.schema, count=queries, range_ratio=range_ratio, seed=seed)
 
 
@@ -116,7 +116,7 @@ def anonymous(data: Data, name: str, k: int, seed: int) -> Table:
     >>> anonymous(Data(None), CENSUS, 10, 2014).rows
     10000
     """
-    people = known(data, name, seed)
+    people = known_table(data, name, seed)
     return Mondrian().anonymize(people.table, people.schema, [KAnonymity(k)]).table
 
 

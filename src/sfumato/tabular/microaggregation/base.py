@@ -22,12 +22,12 @@ CENTROIDS = (
     "Quasi-identifiers are shown as their group's centroid (mean, middle, commonest word or common node), "
     "not as the persons' own values."
 )
-KEEP_ORDER: dict[str, Rule] = {"keep_order": OneOf((False, True))}
-SEED: dict[str, Rule] = {"seed": Whole(0)}
-SECONDS: dict[str, Rule] = {"seconds": Optional(Real(0, above=True))}
-ORDER_OPTION = {"keep_order": ORDER}
-SEED_OPTION = {"seed": Option("Steers a search; it is no secret.")}
-SECONDS_OPTION = {"seconds": Option("How long to search.")}
+ORDER_RULES: dict[str, Rule] = {"keep_order": OneOf((False, True))}
+SEED_RULES: dict[str, Rule] = {"seed": Whole(0), **ORDER_RULES}
+SEARCH_RULES: dict[str, Rule] = {"seconds": Optional(Real(0, above=True)), **SEED_RULES}
+ORDER_OPTIONS = {"keep_order": ORDER}
+SEED_OPTIONS = {"seed": Option("Steers a search; it is no secret."), **ORDER_OPTIONS}
+SEARCH_OPTIONS = {"seconds": Option("How long to search."), **SEED_OPTIONS}
 
 
 class Microaggregator(PartitionAnonymizer):

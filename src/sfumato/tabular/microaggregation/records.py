@@ -40,8 +40,8 @@ def _block(column: Column) -> Records:
         block = np.zeros((len(values), 2))
         block[present, :1] = standardize(values[present]) if present.any() else 0.0
         block[~present, 1] = 1.0
-        return _scaled(block)
-    return _scaled(np.concatenate(_levels(column), axis=1))
+        return _scale_to_unit_variance(block)
+    return _scale_to_unit_variance(np.concatenate(_levels(column), axis=1))
 
 
 def is_number(column: Column) -> bool:
@@ -79,7 +79,7 @@ def _indicators(labels: Labels) -> Records:
     return np.equal(codes[:, None], np.arange(len(values))).astype(np.float64)
 
 
-def _scaled(block: Records) -> Records:
+def _scale_to_unit_variance(block: Records) -> Records:
     variance = float(block.var(axis=0).sum())
     centred = block - block.mean(axis=0)
     return np.asarray(centred / np.sqrt(variance) if variance > 0 else centred * 0.0)

@@ -103,12 +103,12 @@ def _last_left(column: Column, codes: Int64s, weights: Int64s, share: float) -> 
     if len(found) < 2:
         return None
     running = np.cumsum(np.bincount(inverse, weights=weights))[:-1] / weights.sum()
-    allowed = np.array(list(_allowed(column, found)))
+    allowed = np.array(list(_allowed_cuts(column, found)))
     distance = np.where(allowed, np.abs(running - share), np.inf)
     return int(found[np.argmin(distance)])
 
 
-def _allowed(column: Column, found: Int64s) -> Iterator[bool]:
+def _allowed_cuts(column: Column, found: Int64s) -> Iterator[bool]:
     """Yield whether the column may be cut after each code but the last."""
     depth = int(column.shared[found[0] + 1 : found[-1] + 1].min())
     for before, after in zip(found[:-1].tolist(), found[1:].tolist(), strict=True):

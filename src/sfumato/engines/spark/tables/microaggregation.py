@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 2  # further rounds of polishing, in blocks that are cut askew
 GROUP = "__sfumato_group"
-BLOCK = 20_000  # rows of a block: what stays in a processor's cache (see `microaggregation.polish`)
+BLOCK = 20_000  # rows of a block: what stays in a processor's cache (see `microaggregation.search.polish`)
 Scales = Mapping[str, tuple[float, float]]
 
 
@@ -163,11 +163,11 @@ class BlockWork:
     def again(self, number: int) -> Callable[[pa.Table], pa.Table]:
         """Return the function that polishes the groups of round `number` in the blocks they were sent to."""
 
-        def polished(table: pa.Table) -> pa.Table:
+        def polish_again(table: pa.Table) -> pa.Table:
             frame, problem, points = self._open_block(pl.DataFrame(table))
             return self._send_groups(frame, problem, points, _dense_labels(frame[GROUP]), table, number)
 
-        return polished
+        return polish_again
 
     def last(self, table: pa.Table) -> pa.Table:
         """Return a block with centroids for its quasi-identifiers, after the last round of polishing."""

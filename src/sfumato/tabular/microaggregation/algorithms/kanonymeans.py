@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 from sfumato.core.parameters import OneOf, Optional, Whole
-from sfumato.tabular.microaggregation.base import (
-    KEEP_ORDER,
-    ORDER_OPTION,
-    SEED,
-    SEED_OPTION,
-    Microaggregator,
-)
+from sfumato.tabular.microaggregation.base import SEED_OPTIONS, SEED_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records, group_sums, squared_error
 
 if TYPE_CHECKING:
@@ -110,10 +104,9 @@ class KAnonyMeans(Microaggregator):
         "loop": OneOf(tuple(LOOPS)),
         "candidate": OneOf(("growth", "centroid")),
         "rounds": Whole(1),
-        **SEED,
-        **KEEP_ORDER,
+        **SEED_RULES,
     }
-    OPTIONS: ClassVar = {**SEED_OPTION, **ORDER_OPTION}
+    OPTIONS: ClassVar = SEED_OPTIONS
     algorithm: ClassVar = "kanonymeans"
 
     @classmethod

@@ -21,16 +21,7 @@ from sfumato.tabular.microaggregation.algorithms.kanonymeans import (
     draw_centres,
     from_centres,
 )
-from sfumato.tabular.microaggregation.base import (
-    KEEP_ORDER,
-    ORDER_OPTION,
-    SECONDS,
-    SECONDS_OPTION,
-    SEED,
-    SEED_OPTION,
-    Microaggregator,
-    refuse_endless,
-)
+from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS, SEARCH_RULES, Microaggregator, refuse_endless
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 if TYPE_CHECKING:
@@ -188,11 +179,9 @@ class KAnonyMeansStar(Microaggregator):
         "mutants": Whole(0),
         "strength": Real(0, 1),
         "generations": Optional(Whole(1)),
-        **SECONDS,
-        **SEED,
-        **KEEP_ORDER,
+        **SEARCH_RULES,
     }
-    OPTIONS: ClassVar = {**SECONDS_OPTION, **SEED_OPTION, **ORDER_OPTION}
+    OPTIONS: ClassVar = SEARCH_OPTIONS
     algorithm: ClassVar = "kanonymeans*"
     aliases: ClassVar = ("kanonymeans-star",)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
+from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
@@ -30,8 +30,8 @@ class MDAV(Microaggregator):
 
     keep_order: bool = False
 
-    RULES: ClassVar = KEEP_ORDER
-    OPTIONS: ClassVar = ORDER_OPTION
+    RULES: ClassVar = ORDER_RULES
+    OPTIONS: ClassVar = ORDER_OPTIONS
     algorithm: ClassVar = "mdav"
 
     def groups(self, points: Records, k: int) -> Labels:

@@ -39,7 +39,7 @@ def outermost_first(x: Floats) -> Integers:
 
 
 @kernel
-def unlabelled(labels: Integers) -> Integers:
+def unlabelled_records(labels: Integers) -> Integers:
     """Return the records without a group."""
     return np.flatnonzero(labels < 0)
 
@@ -67,7 +67,7 @@ def join_nearest_group(x: Floats, groups: int, labels: Integers) -> None:
             sizes[labels[i]] += 1.0
     for group in range(groups):
         centroids[group] /= sizes[group]
-    for i in unlabelled(labels):
+    for i in unlabelled_records(labels):
         best = np.inf
         for group in range(groups):
             distance = 0.0
@@ -109,16 +109,16 @@ def mdav_groups(x: Floats, k: int) -> Integers:
     sums = np.zeros((2, x.shape[1]))
     for i in range(n):
         add_exactly(sums[0], sums[1], x[i], 1.0)
-    members = unlabelled(labels)
+    members = unlabelled_records(labels)
     tree, rim = build(x, members), sort_rim(x, members, (sums[0] + sums[1]) / n)
     left, built, group, looked = n, n, 0, 0
     while left >= 2 * k:
         centroid = (sums[0] + sums[1]) / left
         if 2 * left < built:
-            tree, built = build(x, unlabelled(labels)), left
+            tree, built = build(x, unlabelled_records(labels)), left
         # Sorting anew pays once the centroid has strayed for as many looks as a sort costs.
         if looked > PATIENCE * left:
-            rim, looked = sort_rim(x, unlabelled(labels), centroid), 0
+            rim, looked = sort_rim(x, unlabelled_records(labels), centroid), 0
         seed, looks = farthest_on_rim(x, rim, labels, centroid)
         looked += looks
         take_group(x, tree, seed, k, group, labels, sums)
@@ -216,7 +216,7 @@ def peel(x: Floats, k: int, growth: int, gamma: float) -> Integers:
     n = x.shape[0]
     labels = np.full(n, -1, np.int64)
     members, near = np.empty(2 * k - 1, np.int64), np.empty(k - 1)
-    tree = build(x, unlabelled(labels))
+    tree = build(x, unlabelled_records(labels))
     left, built, group = n, n, 0
     for seed in outermost_first(x):
         if left < k:
@@ -224,7 +224,7 @@ def peel(x: Floats, k: int, growth: int, gamma: float) -> Integers:
         if labels[seed] >= 0:
             continue
         if 2 * left < built:
-            tree, built = build(x, unlabelled(labels)), left
+            tree, built = build(x, unlabelled_records(labels)), left
         size = take_nearest(x, tree, seed, members, near)
         if growth == WHILE_CHEAPER:
             members[:k].sort()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
+from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
@@ -32,8 +32,8 @@ class MDAVPlus(Microaggregator):
 
     keep_order: bool = False
 
-    RULES: ClassVar = KEEP_ORDER
-    OPTIONS: ClassVar = ORDER_OPTION
+    RULES: ClassVar = ORDER_RULES
+    OPTIONS: ClassVar = ORDER_OPTIONS
     algorithm: ClassVar = "mdav+"
     aliases: ClassVar = ("mdav-plus",)
 

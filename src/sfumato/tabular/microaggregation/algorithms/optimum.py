@@ -31,7 +31,7 @@ def incidence(groups: Groups, n: int) -> csc_array:
     return csc_array((np.ones(len(column)), (groups[column, place], column)), (n, len(groups)))
 
 
-def priced(pairs: Records, k: int, prices: Records, limit: float, room: int) -> tuple[Groups, Records]:
+def price_groups(pairs: Records, k: int, prices: Records, limit: float, room: int) -> tuple[Groups, Records]:
     """Return the groups with a reduced cost below ``limit``, all of them if ``room`` allows."""
     groups = np.empty((room, 2 * k - 1), np.int64)
     errors = np.empty(room)
@@ -39,13 +39,13 @@ def priced(pairs: Records, k: int, prices: Records, limit: float, room: int) -> 
     return groups[:count], errors[:count]
 
 
-def relaxed(pairs: Records, k: int, groups: Groups, errors: Records) -> tuple[float, Records]:
+def solve_relaxation(pairs: Records, k: int, groups: Groups, errors: Records) -> tuple[float, Records]:
     """Return value and record prices of the linear relaxation, proved by a last empty pricing."""
     n = len(pairs)
     while True:
         solved = linprog(errors, A_eq=incidence(groups, n), b_eq=np.ones(n), method="highs")
         prices = np.asarray(solved.eqlin.marginals, np.float64)
-        fresh, costs = priced(pairs, k, prices, -1e-9, MOST_GROUPS // 20)
+        fresh, costs = price_groups(pairs, k, prices, -1e-9, MOST_GROUPS // 20)
         if len(fresh) == 0:
             return float(solved.fun), prices
         gain = costs - np.where(fresh >= 0, prices[fresh], 0.0).sum(axis=1)
@@ -80,9 +80,9 @@ def optimum(x: Records, k: int, start: Labels) -> tuple[Labels, float]:
     if n < 2 * k:
         return np.zeros(n, np.int64), float(pairs.sum() / (2 * n))
     groups, errors = columns_of(pairs, k, start)
-    bound, prices = relaxed(pairs, k, groups, errors)
+    bound, prices = solve_relaxation(pairs, k, groups, errors)
     slack = float(errors.sum()) - bound + 1e-9
-    groups, errors = priced(pairs, k, prices, slack, MOST_GROUPS // 20)
+    groups, errors = price_groups(pairs, k, prices, slack, MOST_GROUPS // 20)
     if len(groups) == MOST_GROUPS // 20:
         message = "The start is too far from the optimum: too many groups could still be in it."
         raise ParameterError(message)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
+from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
@@ -41,8 +41,8 @@ class Univariate(Microaggregator):
 
     keep_order: bool = False
 
-    RULES: ClassVar = KEEP_ORDER
-    OPTIONS: ClassVar = ORDER_OPTION
+    RULES: ClassVar = ORDER_RULES
+    OPTIONS: ClassVar = ORDER_OPTIONS
     algorithm: ClassVar = "univariate"
 
     def groups(self, points: Records, k: int) -> Labels:

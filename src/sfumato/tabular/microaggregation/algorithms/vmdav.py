@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from sfumato.core.parameters import Real
-from sfumato.tabular.microaggregation.base import KEEP_ORDER, ORDER_OPTION, Microaggregator
+from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
@@ -35,8 +35,8 @@ class VMDAV(Microaggregator):
     gamma: float = 0.2
     keep_order: bool = False
 
-    RULES: ClassVar = {"gamma": Real(0), **KEEP_ORDER}
-    OPTIONS: ClassVar = ORDER_OPTION
+    RULES: ClassVar = {"gamma": Real(0), **ORDER_RULES}
+    OPTIONS: ClassVar = ORDER_OPTIONS
     algorithm: ClassVar = "vmdav"
 
     @classmethod

@@ -17,16 +17,7 @@ from sfumato.core.parameters import Optional, Whole
 from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.algorithms.mdav import MDAV
-from sfumato.tabular.microaggregation.base import (
-    KEEP_ORDER,
-    ORDER_OPTION,
-    SECONDS,
-    SECONDS_OPTION,
-    SEED,
-    SEED_OPTION,
-    Microaggregator,
-    refuse_endless,
-)
+from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS, SEARCH_RULES, Microaggregator, refuse_endless
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 if TYPE_CHECKING:
@@ -183,14 +174,8 @@ class Improve(Microaggregator):
     seed: int = 0
     keep_order: bool = False
 
-    RULES: ClassVar = {
-        "start": AnyMicroaggregator(),
-        "iterations": Optional(Whole(1)),
-        **SECONDS,
-        **SEED,
-        **KEEP_ORDER,
-    }
-    OPTIONS: ClassVar = {**SECONDS_OPTION, **SEED_OPTION, **ORDER_OPTION}
+    RULES: ClassVar = {"start": AnyMicroaggregator(), "iterations": Optional(Whole(1)), **SEARCH_RULES}
+    OPTIONS: ClassVar = SEARCH_OPTIONS
     algorithm: ClassVar = "best"
 
     def __post_init__(self) -> None:
