@@ -55,7 +55,7 @@ class ByKey:
         """Return the type under which the key leaves: that of the column."""
         return frame.schema[self.column].dataType.simpleString()
 
-    def told(self, card: Card) -> Card:
+    def describe(self, card: Card) -> Card:
         """Return a publisher's card with what it says about many of them."""
         within = f"within one value of '{self.column}'"
         promise = msgspec.structs.replace(card.guarantee, unit=f"{card.guarantee.unit}, {within}")
@@ -65,7 +65,9 @@ class ByKey:
             SUMS_UP if private else "What rows under several of them tell together about one person is not covered.",
             PUBLIC,
         ]
-        return _told(card, promise if "person" in card.guarantee.unit else card.guarantee, notes, self.column, "text")
+        return _with_notes(
+            card, promise if "person" in card.guarantee.unit else card.guarantee, notes, self.column, "text"
+        )
 
 
 @dataclass(frozen=True)
@@ -103,14 +105,14 @@ class ByPerson(Validated):
         del frame
         return "int"
 
-    def told(self, card: Card) -> Card:
+    def describe(self, card: Card) -> Card:
         """Return a publisher's card with what it says about many of them."""
         notes = [
             f"Persons ('{self.column}') are spread by a public hash over {self.buckets} buckets with a publisher each.",
             "All records of a person are in one bucket, so the promise is that of a single stream.",
             PUBLIC,
         ]
-        return _told(card, card.guarantee, notes, self.name, "integer")
+        return _with_notes(card, card.guarantee, notes, self.name, "integer")
 
 
 Keys = ByKey | ByPerson
@@ -122,7 +124,7 @@ def refuse_missing(frame: DataFrame, column: str) -> None:
         raise InputError(f"there is no column '{column}'{suggestion(column, frame.columns)}")
 
 
-def _told(card: Card, promise: Guarantee, notes: list[str], name: str, kind: str) -> Card:
+def _with_notes(card: Card, promise: Guarantee, notes: list[str], name: str, kind: str) -> Card:
     columns = [*card.released.columns, ReleasedColumn(name=name, role="other", type=kind)]
     released = msgspec.structs.replace(card.released, columns=columns)
     return msgspec.structs.replace(card, guarantee=promise, assumptions=[*card.assumptions, *notes], released=released)

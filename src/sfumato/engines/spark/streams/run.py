@@ -102,7 +102,7 @@ class SparkRun:
                             msgspec.structs.replace(at, ended=True, mark=self.mark)
                         )  # first: no record may come now
                         self._flush(records, folder, at.stream)
-                    held = 0 if complete else _held(records.sparkSession, folder)
+                    held = 0 if complete else _count_held(records.sparkSession, folder)
         finally:
             if self.checkpoint is None:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -161,7 +161,7 @@ class SparkRun:
         task = self.stream.task(folder, stream)
         fields = ", ".join(f"`{name}` {kind}" for name, kind in task.fields.items())
         rows = states.mapInPandas(task.flush, f"{KEY} string, {fields}")
-        BatchFolders(self.target).put(self.stream.named(rows, self.stream.keys.kind(records)), max(commits) + 1)
+        BatchFolders(self.target).put(self.stream.name_key(rows, self.stream.keys.kind(records)), max(commits) + 1)
 
     def _outcome(self, held: int, *, complete: bool) -> Outcome:
         rows, groups = BatchFolders(self.target).totals()
@@ -229,7 +229,7 @@ def _states(session: SparkSession, folder: Path) -> DataFrame:
     return found.select(f"key.{KEY}", "value.groupState.*")
 
 
-def _held(session: SparkSession, folder: Path) -> int:
+def _count_held(session: SparkSession, folder: Path) -> int:
     """Return how many records wait."""
     if not any((folder / SPARK / "commits").glob("[0-9]*")):
         return 0

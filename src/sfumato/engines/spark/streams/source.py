@@ -46,7 +46,7 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
     reader = session.readStream.schema(schema).options(**limit)
     with spark_sentences(f"'{folder}' cannot be read"):
         if _format(found[0]) == PARQUET:
-            return _placed(plain(reader.parquet(located(folder))), "_metadata.row_index")
+            return _with_places(plain(reader.parquet(located(folder))), "_metadata.row_index")
         delimiter, _ = _header(_head(found[0]), str(found[0]))
         options = {
             "header": "true",
@@ -56,7 +56,7 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
             "enforceSchema": "false",
         }
         cells = reader.options(**options, nullValue=NO_CELL, emptyValue="").csv(located(folder))
-        return _numbered(_placed(cells, None))
+        return _with_row_numbers(_with_places(cells, None))
 
 
 def mark_of(path: Path) -> str:
@@ -71,7 +71,7 @@ def mark_of(path: Path) -> str:
     return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
-def _placed(frame: DataFrame, row: str | None) -> DataFrame:
+def _with_places(frame: DataFrame, row: str | None) -> DataFrame:
     """Return the records with the time and a hash of their file, the block of it, and the row where that is known."""
     from pyspark.sql import functions
 
@@ -84,7 +84,7 @@ def _placed(frame: DataFrame, row: str | None) -> DataFrame:
     return frame.withColumns(dict(zip(ARRIVAL, parts, strict=True)))
 
 
-def _numbered(frame: DataFrame) -> DataFrame:
+def _with_row_numbers(frame: DataFrame) -> DataFrame:
     """Return the records with a number that grows within each block of a file, as Spark reads it."""
     return frame.mapInArrow(count_rows, frame.schema)
 

@@ -76,15 +76,15 @@ class SparkStream:
         """
         task = self.task(folder, stream)
         fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in task.fields.items())
-        grouped = self._prepared(records).groupBy(KEY)
+        grouped = self._select_wanted(records).groupBy(KEY)
         rows = grouped.applyInPandasWithState(task, f"{KEY} string, {fields}", STATE, "append", "NoTimeout")
-        return self.named(rows, self.keys.kind(records))
+        return self.name_key(rows, self.keys.kind(records))
 
     def task(self, folder: Path, stream: str) -> Task:
         """Return what executors run, told where the key lies."""
         return Task(self.publisher, self.screen, folder.resolve() / FILE, stream, len(self.order))
 
-    def named(self, rows: DataFrame, kind: str) -> DataFrame:
+    def name_key(self, rows: DataFrame, kind: str) -> DataFrame:
         """Return the rows of tasks with the key behind the values, under its name and of its type."""
         from pyspark.sql import functions
 
@@ -96,7 +96,7 @@ class SparkStream:
     def card(self) -> Card:
         """Return the card of the release before a row has left."""
         keyed = replace(self.publisher, rng=KeyedSource(bytes(32)))  # type: ignore[type-var]  # for what its card says
-        card: Card = self.keys.told(keyed.card(*self.screen.released))
+        card: Card = self.keys.describe(keyed.card(*self.screen.released))
         settings = {**card.released.settings, "engine": ENGINE, **self.keys.settings}
         order = " and then ".join(f"'{name}'" for name in self.order if not name.startswith("_sfumato")) or "arrival"
         released = msgspec.structs.replace(card.released, settings=settings)
@@ -115,7 +115,7 @@ class SparkStream:
             "order": self.order,
         }
 
-    def _prepared(self, records: DataFrame) -> DataFrame:
+    def _select_wanted(self, records: DataFrame) -> DataFrame:
         """Return the wanted columns alone, under the names that a task knows them by."""
         from pyspark.sql import functions
 
