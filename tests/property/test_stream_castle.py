@@ -11,7 +11,7 @@ from castle_twin import Group, Twin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.checks.publishers import joined, run
+from sfumato.checks.publishers import join_rows, run
 from sfumato.hierarchy import Hierarchy
 from sfumato.random import SeededSource
 from sfumato.schema import Attribute, Kind, Role, Schema
@@ -84,7 +84,7 @@ def test_groups_are_those_of_the_twin(
 ) -> None:
     batch = rows(seed, count, sensitive=True, person=person)
     publisher = CASTLE(schema(sensitive=True, person=person), **settings, rng=SeededSource(seed))
-    values, group, size, _, _ = joined(run(publisher, batch, [min(cut, count) for cut in cuts]))
+    values, group, size, _, _ = join_rows(run(publisher, batch, [min(cut, count) for cut in cuts]))
     twin = Twin([(0.0, 40.0), JOBS], picker(seed), **settings, sensitive=1, person=person)
     wanted: list[Group] = [left for record in batch.tolist() for left in twin.push(record)] + twin.flush()
     assert group.tolist() == [number for number, left in enumerate(wanted) for _ in left.places]
@@ -113,7 +113,7 @@ def test_k_persons_and_l_values_share_every_published_tuple(person: bool, l: int
     batch = rows(7, 3000, sensitive=True, person=True)
     batch[:, 2] = np.where(batch[:, 0] > 20, batch[:, 2], 0)  # the young all have flu
     publisher = Watched(schema(sensitive=True, person=person), k=5, delay=60, beta=8, l=l, rng=SeededSource(1))
-    values, group, _, _, _ = joined(run(publisher, batch if person else batch[:, :3], list(range(0, 3000, 70))))
+    values, group, _, _, _ = join_rows(run(publisher, batch if person else batch[:, :3], list(range(0, 3000, 70))))
     behind = batch[publisher.places]
     owners: dict[tuple[float, ...], set[float]] = defaultdict(set)
     found: dict[tuple[float, ...], set[float]] = defaultdict(set)

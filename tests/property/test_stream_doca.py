@@ -7,7 +7,7 @@ from doca_twin import groups_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.checks.publishers import joined, run
+from sfumato.checks.publishers import join_rows, run
 from sfumato.random import SeededSource
 from sfumato.random.discrete_kernel import fill_laplace_scales
 from sfumato.stream.publishers.doca import DOCA
@@ -29,7 +29,7 @@ def test_groups_and_values_are_those_of_the_twin(
     values: list[float], cuts: list[int], delay: int, beta: int, m: int, strict: bool
 ) -> None:
     publisher = DOCA(sensitivity=50, delay=delay, beta=beta, m=m, strict=strict, rng=SeededSource(3))
-    out = joined(run(publisher, np.array(values), [min(cut, len(values)) for cut in cuts]))
+    out = join_rows(run(publisher, np.array(values), [min(cut, len(values)) for cut in cuts]))
     wanted = groups_of(values, delay, beta, m, strict=strict)
     assert out[4].tolist() == [place for cluster in wanted for place in cluster.places]
     assert out[2].tolist() == [len(cluster.places) for cluster in wanted for _ in cluster.places]
@@ -42,7 +42,7 @@ def test_groups_and_values_are_those_of_the_twin(
 
 @given(values=WHOLE, delay=st.integers(1, 20), beta=st.integers(1, 5))
 def test_pushing_one_by_one_is_the_same(values: list[float], delay: int, beta: int) -> None:
-    whole = joined(run(DOCA(sensitivity=9, delay=delay, beta=beta, rng=SeededSource(1)), np.array(values)))
+    whole = join_rows(run(DOCA(sensitivity=9, delay=delay, beta=beta, rng=SeededSource(1)), np.array(values)))
     single = DOCA(sensitivity=9, delay=delay, beta=beta, rng=SeededSource(1))
-    parts = joined([*(single.push(value) for value in values), single.flush()])
+    parts = join_rows([*(single.push(value) for value in values), single.flush()])
     assert all(np.array_equal(one, other) for one, other in zip(whole, parts, strict=True))

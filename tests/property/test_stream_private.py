@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.checks.publishers import joined, run, same
+from sfumato.checks.publishers import join_rows, run, same
 from sfumato.random import SeededSource
 from sfumato.stream.base import Publisher
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
@@ -31,10 +31,10 @@ MAKERS: dict[str, Maker] = {
 @given(values=VALUES, cuts=CUTS, window=st.integers(1, 40))
 def test_batches_change_nothing(name: str, values: list[float], cuts: list[int], window: int) -> None:
     batch = np.array(values)
-    whole = joined(run(MAKERS[name](window, SeededSource(3)), batch))
-    parts = joined(run(MAKERS[name](window, SeededSource(3)), batch, [min(cut, len(batch)) for cut in cuts]))
+    whole = join_rows(run(MAKERS[name](window, SeededSource(3)), batch))
+    parts = join_rows(run(MAKERS[name](window, SeededSource(3)), batch, [min(cut, len(batch)) for cut in cuts]))
     single = MAKERS[name](window, SeededSource(3))
-    pushed = joined([*(single.push(value) for value in values), single.flush()])
+    pushed = join_rows([*(single.push(value) for value in values), single.flush()])
     assert same(whole, parts)
     assert same(whole, pushed)
     assert len(whole[3]) == len(values)
@@ -45,7 +45,7 @@ def test_batches_change_nothing(name: str, values: list[float], cuts: list[int],
 def test_rows_stay_within_the_bounds(name: str, values: list[float], window: int) -> None:
     publisher = MAKERS[name](window, SeededSource(5))
     low, high = publisher.parameters()["bounds"]
-    rows = joined(run(publisher, np.array(values)))[0]
+    rows = join_rows(run(publisher, np.array(values)))[0]
     assert np.all((rows >= low) & (rows <= high))
     if not publisher.linked and len(values) >= window:
         assert np.all(np.diff(rows[:window]) >= 0)

@@ -41,7 +41,7 @@ def publisher_checks(
             yield Check(f"{name} (seed {seed})", partial(function, publisher, batch, seed))
         if keeps_rows:
             yield Check(f"no record is lost (seed {seed})", partial(_keeps_rows, publisher, batch, seed))
-    yield Check("memory is bounded", lambda: _bounded(publisher, stream))
+    yield Check("memory is bounded", lambda: _memory_is_bounded(publisher, stream))
     yield Check("an empty batch gives nothing", lambda: _empty(publisher, stream))
     yield Check("a state of other parameters is refused", lambda: _refuses_other(publisher))
     yield Check("the card names the columns", lambda: _card(publisher))
@@ -57,10 +57,10 @@ def fresh(publisher: Publisher, source: Source) -> Publisher:
     return replace(publisher, rng=source)  # type: ignore[type-var]
 
 
-def joined(parts: Sequence[Published]) -> Together:
+def join_rows(parts: Sequence[Published]) -> Together:
     """Return the rows of several calls one after the other: values, group, size, seq, position.
 
-    >>> joined([Published.empty(), Published.empty()])[3].tolist()
+    >>> join_rows([Published.empty(), Published.empty()])[3].tolist()
     []
     """
     some = [part for part in parts if len(part)] or [parts[0]]
@@ -84,7 +84,7 @@ def run(publisher: Publisher, batch: Any, cuts: Sequence[int] = ()) -> list[Publ
 def same(first: Together, second: Together) -> bool:
     """Return whether two runs published the same rows.
 
-    >>> nothing = joined([Published.empty()])
+    >>> nothing = join_rows([Published.empty()])
     >>> same(nothing, nothing)
     True
     """
@@ -95,19 +95,19 @@ def same(first: Together, second: Together) -> bool:
 
 
 def _batches_agree(publisher: Publisher, batch: Any, seed: int) -> None:
-    whole = joined(run(fresh(publisher, SeededSource(seed)), batch))
+    whole = join_rows(run(fresh(publisher, SeededSource(seed)), batch))
     single = fresh(publisher, SeededSource(seed))
-    one_by_one = joined([*(single.push(record) for record in batch), single.flush()])
+    one_by_one = join_rows([*(single.push(record) for record in batch), single.flush()])
     expect(same(whole, one_by_one), "a loop of push gives other rows than push_many")
     draw = np.random.default_rng(seed)
     for count in (1, 7, 50):
         cuts = draw.integers(0, len(batch) + 1, count)
-        parts = joined(run(fresh(publisher, SeededSource(seed)), batch, cuts.tolist()))
+        parts = join_rows(run(fresh(publisher, SeededSource(seed)), batch, cuts.tolist()))
         expect(same(whole, parts), f"{count} cuts of the stream into batches change what is published")
 
 
 def _rows_are_numbered(publisher: Publisher, batch: Any, seed: int) -> None:
-    values, group, size, seq, position = joined(run(fresh(publisher, SeededSource(seed)), batch))
+    values, group, size, seq, position = join_rows(run(fresh(publisher, SeededSource(seed)), batch))
     expect(len(values) == len(group) == len(size) == len(seq), "the published columns differ in length")
     expect(np.array_equal(seq, np.arange(len(seq))), "seq has gaps")
     numbers, starts, counts = np.unique(group, return_index=True, return_counts=True)
@@ -122,7 +122,7 @@ def _rows_are_numbered(publisher: Publisher, batch: Any, seed: int) -> None:
 
 def _keeps_rows(publisher: Publisher, batch: Any, seed: int) -> None:
     subject = fresh(publisher, SeededSource(seed))
-    out = joined(run(subject, batch))
+    out = join_rows(run(subject, batch))
     expect(len(out[3]) == len(batch), f"{len(batch)} records came, {len(out[3])} rows left")
     expect(subject.held == 0, f"{subject.held} records are held after the flush")
     if out[4] is not None:
@@ -156,14 +156,14 @@ def _state_goes_on(publisher: Publisher, batch: Any, seed: int) -> None:
         second.restore(state)
         expect(second.held == first.held, f"{first.held} records were saved, {second.held} restored")
         expect(second.state() == state, "a restored publisher gives another state")
-        on, again = joined(run(first, batch[cut:])), joined(run(second, batch[cut:], [(len(batch) - cut) // 2]))
+        on, again = join_rows(run(first, batch[cut:])), join_rows(run(second, batch[cut:], [(len(batch) - cut) // 2]))
         expect(same(on, again), f"a publisher restored after {cut} records goes on otherwise")
 
 
 def _keyed_repeats(publisher: Publisher, batch: Any, seed: int) -> None:
     """Expect rows to be a function of key and records, through any cuts, and other noise under another key."""
     draw, key = np.random.default_rng(seed), bytes([seed] * 32)
-    whole = joined(run(fresh(publisher, KeyedSource(key)), batch))
+    whole = join_rows(run(fresh(publisher, KeyedSource(key)), batch))
     cuts = sorted({0, len(batch), *draw.integers(0, len(batch), 6).tolist()})
     parts, state = [], fresh(publisher, KeyedSource(key)).state()
     for start, end in pairwise(cuts):
@@ -173,11 +173,11 @@ def _keyed_repeats(publisher: Publisher, batch: Any, seed: int) -> None:
         state = task.state()
     last = fresh(publisher, KeyedSource(key))
     last.restore(state)
-    expect(same(whole, joined([*parts, last.flush()])), "keyed rows change with where the stream was cut and saved")
+    expect(same(whole, join_rows([*parts, last.flush()])), "keyed rows change with where the stream was cut and saved")
     one = fresh(publisher, KeyedSource(key))
-    single = joined([*(one.push(record) for record in batch), one.flush()])
+    single = join_rows([*(one.push(record) for record in batch), one.flush()])
     expect(same(whole, single), "keyed rows change with batches")
-    other = joined(run(fresh(publisher, KeyedSource(bytes(32))), batch))
+    other = join_rows(run(fresh(publisher, KeyedSource(bytes(32))), batch))
     expect(not same(whole, other), "another key gives the same rows")
     expect(KEYED in fresh(publisher, KeyedSource(key)).card("reading").assumptions, "the card does not tell of a key")
 
@@ -191,7 +191,7 @@ CHECKS: dict[str, Callable[[Publisher, Any, int], None]] = {
 }
 
 
-def _bounded(publisher: Publisher, stream: SampleStream) -> None:
+def _memory_is_bounded(publisher: Publisher, stream: SampleStream) -> None:
     subject = fresh(publisher, SeededSource(1))
     sizes = []
     batch = stream(1, 40 * ROWS)
@@ -215,12 +215,12 @@ def _refuses_other(publisher: Publisher) -> None:
     if "epsilon" in names or "k" in names:
         name = "epsilon" if "epsilon" in names else "k"
         other = replace(publisher, **{name: getattr(publisher, name) + 1})  # type: ignore[type-var]
-        _refused(other, state, "a state of other parameters")
-    _refused(subject, state[: len(state) // 2], "half a state")
-    _refused(subject, b"nonsense", "nonsense")
+        _expect_refused(other, state, "a state of other parameters")
+    _expect_refused(subject, state[: len(state) // 2], "half a state")
+    _expect_refused(subject, b"nonsense", "nonsense")
 
 
-def _refused(publisher: Publisher, state: bytes, what: str) -> None:
+def _expect_refused(publisher: Publisher, state: bytes, what: str) -> None:
     try:
         publisher.restore(state)
     except InputError:

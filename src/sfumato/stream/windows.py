@@ -27,7 +27,7 @@ class WindowedPublisher(Publisher):
 
     A subclass is a `@dataclass(eq=False)` with the parameters `window` and `epsilon` among its own. It writes what it
     needs before the first record (`prepare`), the rows of one window (`release`), and the arrays that it carries from
-    window to window and changes in place (`learnt`). Pushing, numbering, saving and the card are here.
+    window to window and changes in place (`learnt_arrays`). Pushing, numbering, saving and the card are here.
 
     >>> from sfumato.stream import RankWindows
     >>> publisher = RankWindows(bounds=(0, 10), window=2)
@@ -77,7 +77,7 @@ class WindowedPublisher(Publisher):
         """Return the rows of full windows numbered from `first` on; override where many are faster together."""
         return [self.release(window, first + ahead) for ahead, window in enumerate(windows)]
 
-    def learnt(self) -> dict[str, Array]:
+    def learnt_arrays(self) -> dict[str, Array]:
         """Return what was learnt from released windows, as arrays that are changed in place."""
         return {}
 
@@ -147,7 +147,7 @@ class WindowedPublisher(Publisher):
 
     def state(self) -> bytes:
         self._run.forget()
-        arrays = {"waiting": self._as_array(), **self.learnt()}
+        arrays = {"waiting": self._as_array(), **self.learnt_arrays()}
         return pack(self.name, self.parameters(), arrays, self.counters())
 
     def restore(self, state: bytes) -> None:
@@ -162,7 +162,7 @@ class WindowedPublisher(Publisher):
         """Go on with what a state holds."""
         self._waiting = saved.arrays["waiting"].tolist()
         self._seq, self._group = int(saved.plain["seq"]), int(saved.plain["group"])
-        for name, array in self.learnt().items():
+        for name, array in self.learnt_arrays().items():
             array[:] = saved.arrays[name]
 
     def card(self, *names: str) -> Card:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError
 from sfumato.evaluate.stream import window_distance
 from sfumato.random import SeededSource, discrete_laplace
-from sfumato.stream.publishers.rank import RankGrid, RankWindows
+from sfumato.stream.publishers.rank import RankedAttributes, RankGrid, RankWindows
 from sfumato.stream.publishers.rank.kernel import block_sums, isotonic, radix_sort, spread
 
 VALUES = st.lists(st.floats(-20, 1020) | st.sampled_from([0.0, 1000.0, 500.0]), min_size=1, max_size=60)
@@ -153,3 +153,14 @@ def test_the_goal_is_reached(data: Callable[[str], Path]) -> None:
     for seed in (1, 2):
         rows = RankWindows((0, 99618), rng=SeededSource(seed)).push_many(values).values
         assert window_distance(values, rows, 1000) <= 3.8e6
+
+
+def test_attributes_are_ranked_apart() -> None:
+    publisher = RankedAttributes(((0, 10), (0, 1000)), window=500, epsilon=20.0, rng=SeededSource(1))
+    draw = np.random.default_rng(1)
+    records = np.column_stack([draw.uniform(0, 10, 500), draw.uniform(0, 1000, 500)])
+    out = publisher.push_many(records)
+    for place in range(2):
+        assert np.sort(records[:, place]) == pytest.approx(out.values[:, place], abs=0.06 * (10, 1000)[place])
+    assert [grid.scale / grid.steps for grid in publisher._grids] == [Fraction(2, 20)] * 2
+    assert any("do not belong together" in entry for entry in publisher.card("x", "y").assumptions)

@@ -157,7 +157,7 @@ def guesses(publisher: Factory, hearing: Hearing, distribution: Distribution, so
         f"{limit:.3g} with confidence {hearing.confidence:g}; ε={hearing.claim:g} leaves {share:.3g} or more ({by})",
         "attack": "guesses",
         **asdict(hearing),
-        "values": distribution.told,
+        "values": distribution.listed_values,
         "variance": distribution.variance,
         "mean squared error": float(errors.mean()),
         "upper limit": limit * distribution.variance,
@@ -181,12 +181,12 @@ def _fresh_stream(
 def _look_finding(publisher: Factory, hearing: Hearing, look: Look, pairs: Sequence[Pair], source: Source) -> Finding:
     """Return whether what is looked at tells two neighbouring streams apart better than ε allows."""
 
-    def seen(records: Sequence[float], rng: Source) -> Floats:
+    def look_once(records: Sequence[float], rng: Source) -> Floats:
         return look.at(publisher, np.asarray(records, dtype=np.float64), rng)
 
-    pair = worst_pair(seen, pairs, trials=SEARCH_TRIALS, rng=source)
+    pair = worst_pair(look_once, pairs, trials=SEARCH_TRIALS, rng=source)
     found = epsilon(
-        seen, *pair, claim=hearing.effective, trials=hearing.trials, confidence=hearing.confidence, rng=source
+        look_once, *pair, claim=hearing.effective, trials=hearing.trials, confidence=hearing.confidence, rng=source
     )
     share = hearing.claim / max(hearing.effective, 1e-300)
     evidence = {

@@ -67,7 +67,7 @@ class Distribution:
         return atoms, counts / len(self.values)
 
     @property
-    def told(self) -> list[float] | str:
+    def listed_values(self) -> list[float] | str:
         """The values as the evidence tells them: all of a few, the number and the hash of many."""
         if len(self.values) <= MOST_TOLD:
             return [float(value) for value in self.values]

@@ -72,7 +72,7 @@ def stream_chapter(
     alike = "The histogram of each release is shown over that of the records; nearer is better."
     summary = join([element("p", lead, class_="lead"), element("p", alike)])
     gists = [_gist(name, release) for name, release in releases.items()]
-    sections += [Section("Side by side", _compared(truth, releases)), *_stated(releases)]
+    sections += [Section("Side by side", _side_by_side(truth, releases)), *_promise_sections(releases)]
     return Chapter(heading, summary, sections, RAW, gists)
 
 
@@ -82,7 +82,7 @@ def _gist(name: str, release: StreamRelease) -> Gist:
     return Gist("stream", left, promise, release.findings, published=release.published)
 
 
-def _stated(releases: Mapping[str, StreamRelease]) -> list[Section]:
+def _promise_sections(releases: Mapping[str, StreamRelease]) -> list[Section]:
     """Return what each release promises and what attacks made of it, and the cards."""
     promised, findings, cards = [], [], []
     for name, release in releases.items():
@@ -156,7 +156,7 @@ def _measures(truth: Numbers, released: Numbers) -> Markup:
     return grid("Values", ["", "Truth", "Released"], rows)
 
 
-def _compared(truth: Numbers, releases: Mapping[str, StreamRelease]) -> Markup:
+def _side_by_side(truth: Numbers, releases: Mapping[str, StreamRelease]) -> Markup:
     rows = [
         [
             name,

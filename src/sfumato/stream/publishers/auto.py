@@ -69,7 +69,7 @@ class PublisherChoice(ColumnFactory):
         """As many bins as make the noise of one about as large as its count, a third of the records a bin."""
         return min(MOST, max(FEWEST, round(0.32 * self.delay * min(self.epsilon, 1))))
 
-    def predicted(self) -> dict[str, float]:
+    def predicted_errors(self) -> dict[str, float]:
         """The predicted mean squared error of each publisher that keeps what must be kept."""
         square, epsilon, window = self._span**2, self.epsilon, self.delay
         if self.keep == "order":
@@ -82,12 +82,12 @@ class PublisherChoice(ColumnFactory):
 
     def best(self) -> str:
         """The publisher with the least predicted error."""
-        found = self.predicted()
+        found = self.predicted_errors()
         return min(found, key=lambda name: found[name])
 
     def reason(self) -> str:
         """Why, in one sentence."""
-        found, best = self.predicted(), self.best()
+        found, best = self.predicted_errors(), self.best()
         other = next(name for name in found if name != best)
         named = {"rank": f"rank with blocks of {self.block}"}
         low, high = self.bounds

@@ -146,7 +146,7 @@ class ClockWindows(WindowedPublisher):
         self._begin()
         return rows
 
-    def learnt(self) -> dict[str, Array]:
+    def learnt_arrays(self) -> dict[str, Array]:
         return {"counts": self._counts, "padding": self._padding, **self._model.arrays()}
 
     def counters(self) -> dict[str, int]:

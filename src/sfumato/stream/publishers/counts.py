@@ -149,7 +149,7 @@ class CategoryWindows(WindowedPublisher):
         self._grid = RankGrid((0, len(self.categories) - 1), self.block, self.epsilon)
         self._shares = Shares(len(self.categories), float(self._scale))
 
-    def learnt(self) -> dict[str, Array]:
+    def learnt_arrays(self) -> dict[str, Array]:
         return self._shares.arrays()
 
     def read(self, record: str | float) -> float:
@@ -216,7 +216,7 @@ class CellHistogram(WindowedPublisher):
         self._low, high = np.array(self.bounds, dtype=np.float64).T
         self._cell_width = (high - self._low) / self.cells
 
-    def learnt(self) -> dict[str, Array]:
+    def learnt_arrays(self) -> dict[str, Array]:
         return self._shares.arrays()
 
     def release(self, values: Numbers, number: int) -> Numbers:

@@ -61,10 +61,10 @@ class Hooks:
     listen: Callable[[StreamProgress], object] = _nothing
     stop: Callable[[], bool] = bool
 
-    def charging(self, charge: Callable[[str], object]) -> Hooks:
+    def with_charge(self, charge: Callable[[str], object]) -> Hooks:
         """Return hooks that also charge the stream of an id, before anything else begins.
 
-        >>> Hooks().charging(print).begin("0123")
+        >>> Hooks().with_charge(print).begin("0123")
         0123
         """
 

@@ -217,7 +217,7 @@ class Job:
             feed = Feed(self.source, self.screen.wanted, follow=self.follow)
             sink = Sink(self.target, self.publisher, self.screen.released)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
-            told = (hooks or Hooks()).charging(self._charge)
+            told = (hooks or Hooks()).with_charge(self._charge)
             runner = Runner(feed, self.screen, self.publisher, journal, self.pace, told, self.clock)
             try:
                 complete = runner.run()

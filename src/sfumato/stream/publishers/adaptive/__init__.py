@@ -67,7 +67,7 @@ class AdaptiveHistogram(WindowedPublisher):
         scales = NoiseScales(float(self._plain), float(self._coarse), float(self._fine))
         self._model = HistogramModel(self.bounds, self.window, self.bins, scales)
 
-    def learnt(self) -> dict[str, Array]:
+    def learnt_arrays(self) -> dict[str, Array]:
         return self._model.arrays()
 
     def release(self, values: Numbers, number: int) -> Numbers:

@@ -28,7 +28,7 @@ from sfumato.stream.publishers.castle.columns import (
     sample_patients,
     sample_schema,
 )
-from sfumato.stream.publishers.castle.state import ARRIVED, HELD, OLDEST, OPEN, Limits, Outgoing, new_state, outgoing
+from sfumato.stream.publishers.castle.state import ARRIVED, HELD, OLDEST, OPEN, Limits, Outgoing, new_state, room_for
 from sfumato.stream.state import fingerprint, pack, unpack
 
 CROWD = 5  # the k that the auditor asks for
@@ -209,7 +209,7 @@ class CASTLE(Publisher):
         from sfumato.stream.publishers.castle.kernel import flush_all
 
         self._settle()
-        out, cursor = outgoing(self._state, self.held), np.zeros(3, dtype=np.int64)
+        out, cursor = room_for(self._state, self.held), np.zeros(3, dtype=np.int64)
         self._turn(cursor)
         while flush_all(self._state, self._spare, self._run.words, cursor, out):
             self._more(cursor)
@@ -230,7 +230,7 @@ class CASTLE(Publisher):
     def _take(self, rows: Numbers) -> Published:
         from sfumato.stream.publishers.castle.kernel import push_all
 
-        out, cursor = outgoing(self._state, len(rows) + self.held), np.zeros(3, dtype=np.int64)
+        out, cursor = room_for(self._state, len(rows) + self.held), np.zeros(3, dtype=np.int64)
         while len(rows):
             piece, rows = self._next_piece(rows, cursor)
             while len(piece):
@@ -254,7 +254,7 @@ class CASTLE(Publisher):
         return rows[:1], rows[1:]
 
     def _turn(self, cursor: Integers, *context: Numbers) -> None:
-        self._run.turn(int(self._state.counts[ARRIVED]), *self._state.lasting().values(), *context)
+        self._run.turn(int(self._state.counts[ARRIVED]), *self._state.lasting_arrays().values(), *context)
         if self._run.keyed:
             cursor[2] = 0
 
@@ -303,11 +303,13 @@ class CASTLE(Publisher):
     def state(self) -> bytes:
         self._settle()
         self._run.forget()
-        return pack(self.name, self.parameters(), self._state.lasting(), {"seq": self._seq, "group": self._group})
+        return pack(
+            self.name, self.parameters(), self._state.lasting_arrays(), {"seq": self._seq, "group": self._group}
+        )
 
     def restore(self, state: bytes) -> None:
         saved = unpack(state, self.name, self.parameters())
-        for name, array in self._state.lasting().items():
+        for name, array in self._state.lasting_arrays().items():
             array[:] = saved.arrays[name]
         self._seq, self._group = int(saved.plain["seq"]), int(saved.plain["group"])
         self._waiting = []

@@ -56,7 +56,7 @@ class TupleColumn:
         return {value: float(code) for code, value in enumerate(self.values or ())}
 
     @property
-    def ranged(self) -> bool:
+    def has_ranges(self) -> bool:
         """Whether a range of its values makes sense; a hierarchy's nodes stand for the others."""
         kind = self.attribute.kind
         return self.attribute.hierarchy is None and kind is not None and kind.ordered
@@ -107,7 +107,7 @@ class TupleColumn:
         """Return generalised bounds as text; `*` for suppressed ones."""
         if math.isnan(low):
             return SUPPRESSED
-        if not self.ranged:
+        if not self.has_ranges:
             return self.tree.label(int(low), int(high))
         whole = self.attribute.kind is Kind.INTEGER
         return range_text(self.value_text(low), self.value_text(high), whole=whole)
@@ -124,8 +124,8 @@ def kernel_attributes(columns: Sequence[TupleColumn]) -> TupleAttributes:
     spans: list[tuple[int, int]] = []
     described = []
     for column in columns:
-        described.append((NUMBER if column.ranged else len(spans), len(column.values or ()), _weight(column)))
-        spans += [] if column.ranged else _levels(column.tree)
+        described.append((NUMBER if column.has_ranges else len(spans), len(column.values or ()), _weight(column)))
+        spans += [] if column.has_ranges else _levels(column.tree)
     return TupleAttributes(np.array(described, dtype=ATTRIBUTE), np.array(spans or [(0, 0)], dtype=SPAN))
 
 

@@ -73,7 +73,7 @@ class State(NamedTuple):
     sensitive: int
     person: int
 
-    def lasting(self) -> dict[str, Numbers | Integers]:
+    def lasting_arrays(self) -> dict[str, Numbers | Integers]:
         """What must outlive a crash, by name, as plain arrays that share the state's memory."""
         return {
             "clusters": self.clusters.view(np.int64),
@@ -138,7 +138,7 @@ def new_state(attributes: TupleAttributes, limits: Limits, sensitive: int, *, pe
     )
 
 
-def outgoing(state: State, rows: int) -> Outgoing:
+def room_for(state: State, rows: int) -> Outgoing:
     """Return room for `rows` rows."""
     width = state.bounds.shape[2]
     return Outgoing(

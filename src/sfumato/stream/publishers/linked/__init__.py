@@ -69,7 +69,7 @@ class LinkedResponse(WindowedPublisher):
         low, high = self.bounds
         self._middles = low + (high - low) * (np.arange(self.bins) + 0.5) / self.bins
 
-    def learnt(self) -> dict[str, Array]:
+    def learnt_arrays(self) -> dict[str, Array]:
         return {"answers": self._prior.answers, "sums": self._prior.sums, "likeness": self._likeness}
 
     def release(self, values: Numbers, number: int) -> Numbers:
@@ -93,7 +93,7 @@ class LinkedResponse(WindowedPublisher):
         main = best_cut(cells, self._middles, self._prior.truth).place
         survival = np.concatenate([[1.0], self._prior.survival()])
         used = (np.abs(survival[asked] - 0.5) < CENTRAL).astype(np.uint8)
-        signal = self._prior.debiased(reports) - survival[asked]
+        signal = self._prior.debias(reports) - survival[asked]
         means = neighbour_mean(signal, used, REACH)
         above = survival[main] + self._trust(signal, means, used) * means
         return decode(reports, asked, np.clip(above, SURE, 1 - SURE), self._tables(cells, main))

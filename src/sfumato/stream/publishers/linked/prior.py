@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.stream.base import Integers, Numbers
-from sfumato.stream.publishers.linked.staircase import explained
+from sfumato.stream.publishers.linked.staircase import explained_variance
 
 Bits = npt.NDArray[np.uint8]
 CAUTION = 1.5  # how many variances of its noise a share must exceed to be kept at all
@@ -48,9 +48,9 @@ class Prior:
         """Add reports about thresholds 1…bins−1."""
         places = thresholds - 1
         self.answers += np.bincount(places, minlength=self.bins - 1)
-        self.sums += np.bincount(places, weights=self.debiased(reports), minlength=self.bins - 1)
+        self.sums += np.bincount(places, weights=self.debias(reports), minlength=self.bins - 1)
 
-    def debiased(self, reports: Bits) -> Numbers:
+    def debias(self, reports: Bits) -> Numbers:
         """The reports as numbers whose mean is the true share of values above the threshold."""
         signal: Numbers = (reports.astype(np.float64) - (1 - self.truth)) / (2 * self.truth - 1)
         return signal
@@ -94,7 +94,7 @@ def threshold_shares(prior: Prior, middles: Numbers, seen: int) -> Numbers:
     cells = prior.cells()
     if seen == 0:
         return np.full(len(cells) - 1, 1 / (len(cells) - 1))
-    told = explained(cells, middles, prior.truth)
+    told = explained_variance(cells, middles, prior.truth)
     variance = float(cells @ (middles - cells @ middles) ** 2)
     lesson = WORTH * prior.noise * float(middles[1] - middles[0]) ** 2 / variance
     missing = allocate((told.max() - told) / variance, prior.answers, lesson * HORIZON * seen, HORIZON * seen)

@@ -26,13 +26,13 @@ class Cut:
     unexplained: float
 
 
-def explained(probabilities: Numbers, values: Numbers, truth: float) -> Numbers:
+def explained_variance(probabilities: Numbers, values: Numbers, truth: float) -> Numbers:
     """Return the variance that a report about each inner cut explains, the truth being told with probability `truth`.
 
     With μ the mean, T the sum of p(x)·(x−μ) above the cut and P the probability of the answer "above", the posterior
     means explain (2·truth−1)²·T²·(1/P + 1/(1−P)).
 
-    >>> explained(np.array([0.5, 0.5]), np.array([-1.0, 1.0]), 1.0).tolist()
+    >>> explained_variance(np.array([0.5, 0.5]), np.array([-1.0, 1.0]), 1.0).tolist()
     [1.0]
     """
     centred = probabilities * (values - probabilities @ values)
@@ -50,7 +50,7 @@ def best_cut(probabilities: Numbers, values: Numbers, truth: float) -> Cut:
     >>> cut.place, round(cut.unexplained, 4)
     (2, 0.0122)
     """
-    told = explained(probabilities, values, truth)
+    told = explained_variance(probabilities, values, truth)
     variance = float(probabilities @ (values - probabilities @ values) ** 2)
     place = int(np.argmax(told))
     return Cut(place + 1, 1 - float(told[place]) / variance if variance > 0 else 1.0)
