@@ -155,7 +155,8 @@ def test_full_domain_releases_read_back(algorithm: Any, rows: list[dict[str, Any
     table, schema = Table(people(rows).frame.select(names)), Schema({name: COLUMNS[name][0] for name in names})
     release = algorithm.anonymize(table, schema, [sf.KAnonymity(2)]).table
     for name in names:
-        read_regions(code_original(table, schema.settled(table), name), release)
+        if table.column(name).count():  # where a column holds no value at all, `*` has no extent
+            read_regions(code_original(table, schema.settled(table), name), release)
 
 
 @given(st.data())
