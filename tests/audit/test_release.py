@@ -22,7 +22,7 @@ from sfumato.random import SeededSource
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.tabular.private.mondrian import PrivateMondrian
 from sfumato.tabular.private.safepub import SafePub
-from sfumato.tabular.private.safepub.delta import exact_delta
+from sfumato.tabular.private.safepub.sampling import exact_delta
 
 SCHEMA = sf.Schema.from_toml(Path(__file__).parents[2] / "examples" / "patients.toml")
 PUBLIC = sf.Schema(

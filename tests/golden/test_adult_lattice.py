@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.tabular import Anonymizer, Incognito, Optimal
-from sfumato.tabular.lattice.lattice import Lattice, Levels, Tally
+from sfumato.tabular.lattice.lattice import JudgedNode, Lattice, Levels
 
 QUASI = ["age", "workclass", "marital-status", "race", "sex"]
 
@@ -35,7 +35,7 @@ def test_few_nodes_of_adult_are_judged(
     seen: set[Levels] = set()
     tally = Lattice.tally
 
-    def counted(lattice: Lattice, levels: Levels) -> Tally:
+    def counted(lattice: Lattice, levels: Levels) -> JudgedNode:
         seen.add(levels)
         return tally(lattice, levels)
 

@@ -18,7 +18,7 @@ from sfumato.evaluate.calibration import PUBLISHED, Calibration, errors_beside, 
 from sfumato.evaluate.workload import Workload
 from sfumato.random import SeededSource, noise_from
 from sfumato.tabular.private.public_columns import public_columns
-from sfumato.tabular.private.safepub.delta import exact_delta, li_bound
+from sfumato.tabular.private.safepub.sampling import exact_delta, li_bound
 from sfumato.tabular.private.safepub.scheme import Schemes
 
 

@@ -19,7 +19,7 @@ from sfumato.tabular import Datafly, Incognito, Optimal
 from sfumato.tabular.lattice.datafly import datafly
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.search import cheapest, minimal, satisfying
-from sfumato.tabular.lattice.suppression import locally_recoded, most_rows, recoded, stands
+from sfumato.tabular.lattice.suppression import most_rows, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 
 ILLNESSES = ("asthma", "flu", "gout")
@@ -214,7 +214,7 @@ def test_optimal_is_the_cheapest_of_all_and_never_worse_than_datafly_or_incognit
     lattice, limit = Lattice.of(problem), most_rows(share, case.table.rows)
 
     def accepts(levels: Levels) -> bool:
-        return stands(problem, lattice, recoded(lattice, levels))
+        return stands(problem, lattice, recode_node(lattice, levels))
 
     best = cheapest(lattice, metric, limit, accepts)
     assert best is not None
@@ -248,6 +248,6 @@ def test_local_recoding_loses_fewer_rows_than_suppression(case: Case, metric: st
     def lost(classes: np.ndarray[Any, np.dtype[np.int64]], suppressed: int) -> int:
         return int(lattice.cell_rows[(classes < 0) | (classes == suppressed)].sum())
 
-    plain, local = recoded(lattice, levels), locally_recoded(lattice, levels, metric)
+    plain, local = recode_node(lattice, levels), recode_locally(lattice, levels, metric)
     assert lost(local.classes, local.suppressed) <= lost(plain.classes, plain.suppressed)
     assert local.leaves_out <= plain.leaves_out

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.models import CrowdBlending
 from sfumato.tabular.private.mondrian.tree import cut_score
 from sfumato.tabular.private.public_columns import public_columns
-from sfumato.tabular.private.safepub.delta import divergence, exact_delta, li_bound
+from sfumato.tabular.private.safepub.sampling import divergence, exact_delta, li_bound
 from sfumato.tabular.private.safepub.scheme import GRAINS, SLOPE, Schemes
 
 

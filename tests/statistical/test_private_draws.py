@@ -10,7 +10,7 @@ from scipy import stats
 
 import sfumato as sf
 from sfumato.random import SecureSource, SeededSource
-from sfumato.tabular.private.safepub.sample import sampled
+from sfumato.tabular.private.safepub.sampling import sample_rows
 
 UNLIKELY = 1e-6
 
@@ -18,7 +18,7 @@ UNLIKELY = 1e-6
 def test_a_sample_has_its_rate() -> None:
     for source in (SecureSource(), SeededSource(8)):
         for rate in (Fraction(1, 10), Fraction(1719, 10_000), Fraction(1, 3)):
-            kept = int(sampled(200_000, rate, source).sum())
+            kept = int(sample_rows(200_000, rate, source).sum())
             assert stats.binomtest(kept, 200_000, float(rate)).pvalue > UNLIKELY
             assert stats.binomtest(kept, 200_000, float(rate) * 1.3).pvalue < UNLIKELY
             assert stats.binomtest(kept, 200_000, float(rate) * 0.7).pvalue < UNLIKELY
@@ -37,7 +37,7 @@ def test_a_word_on_the_edge_is_decided_exactly() -> None:
             self.calls += 1
             return np.full(count, 2**32 // 3, dtype=np.uint32) if self.calls == 1 else self.rest.words(count)
 
-    kept = int(sampled(20_000, Fraction(1, 3), Edge()).sum())
+    kept = int(sample_rows(20_000, Fraction(1, 3), Edge()).sum())
     rest = (Fraction(2**32, 3)) % 1
     assert stats.binomtest(kept, 20_000, float(rest)).pvalue > UNLIKELY
     assert stats.binomtest(kept, 20_000, float(rest) * 0.7).pvalue < UNLIKELY

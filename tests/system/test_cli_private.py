@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import sfumato as sf
 from sfumato.cli.main import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -51,6 +52,18 @@ def test_private_mondrian_writes_boxes_without_a_model(folder: Path) -> None:
     assert card["guarantee"]["parameters"] == {"epsilon": 0.5}
     assert [audit["verdict"] for audit in card["audits"]] == ["NOT_REFUTED"]
     assert "made-up rows" in card["audits"][0]["evidence"]["reason"]
+
+
+def test_a_card_made_in_python_has_the_same_audits(folder: Path) -> None:
+    schema, people = sf.Schema.from_toml("people.toml"), sf.read("patients.csv")
+    assert run([*INPUT, "-o", "out.csv", "--algorithm", "safepub", "--epsilon", "1", "--k", "5"]) == 0
+    card = sf.SafePub(epsilon=1).anonymize(people, schema, [sf.KAnonymity(5)]).card
+    assert json.loads(card.to_json())["audits"] == json.loads((folder / "out.csv.card.json").read_text())["audits"]
+    boxes = sf.PrivateMondrian(epsilon=0.5, depth=4).anonymize(people, schema).card
+    assert [(audit.claim, audit.verdict) for audit in boxes.audits] == [
+        ("differential privacy with ε=0.5", "NOT_REFUTED")
+    ]
+    assert "made-up rows" in boxes.audits[0].evidence["reason"]
 
 
 def test_a_ledger_is_charged_once_for_the_same_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,14 +65,14 @@ class Anatomy(PartitionAnonymizer):
 
     def partition(self, problem: Problem) -> Partition:
         """Return groups of rows with different sensitive values, drawn by the secure source."""
-        return _dealt(problem, SecureSource())
+        return _deal_groups(problem, SecureSource())
 
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
         """Return the two tables; rows, group numbers and who shares a group are drawn by `rng`."""
         source = SecureSource() if rng is None else rng
         _refuse_other_models(models)
         problem = Problem.of(table, schema, list(models))
-        return self.publish(problem, _dealt(problem, source), source)
+        return self.publish(problem, _deal_groups(problem, source), source)
 
     def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
         """Return the two tables of finished groups, once every model holds on what they say together."""
@@ -135,7 +135,7 @@ def _refuse_other_models(models: Sequence[Model]) -> None:
         raise ParameterError(f"anatomy hides one sensitive column; found models of {named}; declare one as sensitive")
 
 
-def _dealt(problem: Problem, source: Source) -> Partition:
+def _deal_groups(problem: Problem, source: Source) -> Partition:
     """Return groups of at least l rows, no two with the same sensitive value, drawn at random."""
     _refuse_other_columns(problem)
     column = next(iter(problem.sensitive.values()))

@@ -154,14 +154,16 @@ class PartitionAnonymizer(Anonymizer):
         problem = Problem.of(table, schema, list(models))
         with ThreadPoolExecutor(1) as other_core:
             drawn = None if self.keep_order else other_core.submit(permutation, table.rows, source)
-            return self._released(problem, self.partition(problem), source, None if drawn is None else drawn.result)
+            return self._write_release(
+                problem, self.partition(problem), source, None if drawn is None else drawn.result
+            )
 
     def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
         """Return the release of finished classes, once every model holds on what is released."""
         drawn = None if self.keep_order else partial(permutation, problem.table.rows, source)
-        return self._released(problem, partition, source, drawn)
+        return self._write_release(problem, partition, source, drawn)
 
-    def _released(
+    def _write_release(
         self, problem: Problem, partition: Partition, source: Source, drawn: Callable[[], Classes] | None
     ) -> Release:
         settled = self.settle(problem, partition)
@@ -178,7 +180,7 @@ class PartitionAnonymizer(Anonymizer):
         kept = row_class >= 0 if partition.leaves_out else None
         released = problem if kept is None else problem.only(kept)
         row_class = row_class if kept is None else row_class[kept]
-        groups = self._checked(released, [column for columns in coarse.values() for column in columns], row_class)
+        groups = self._check_classes(released, [column for columns in coarse.values() for column in columns], row_class)
         return Settled(released, partition, coarse, kept, row_class, groups)
 
     def card(self, settled: Settled, names: Sequence[str], *, seeded: bool) -> Card:
@@ -197,7 +199,7 @@ class PartitionAnonymizer(Anonymizer):
             for column in problem.quasi
         }
 
-    def _checked(self, problem: Problem, coarse: list[Coarse], row_class: Classes) -> Groups:
+    def _check_classes(self, problem: Problem, coarse: list[Coarse], row_class: Classes) -> Groups:
         """Return the classes that the released values themselves form, once every model holds on them."""
         shown = distinct([column.index for column in coarse], [len(column.values) for column in coarse])
         return kept_promises(problem.groups(shown.ids[row_class]), problem.models)

@@ -51,8 +51,8 @@ class Charge:
             raise ParameterError(f"ledger '{self.ledger}' counts rho; a private table costs epsilon and delta")
         self._check_rows(ledger, table)
         entry = ledger.debit(json.dumps(asked, sort_keys=True, default=str), ledger.version, self.analyst, cost)
-        kept = ledger.settle(entry, _packed(draw())) if entry.answer is None else entry.answer
-        return _unpacked(kept, table)
+        kept = ledger.settle(entry, _pack(draw())) if entry.answer is None else entry.answer
+        return _unpack(kept, table)
 
     def _check_rows(self, ledger: Ledger, table: Table) -> None:
         facts = ledger.facts
@@ -69,13 +69,13 @@ class Charge:
             )
 
 
-def _packed(release: Release) -> bytes:
+def _pack(release: Release) -> bytes:
     buffer = io.BytesIO()
     release.table.frame.write_ipc(buffer, compression="zstd")
     return msgspec.msgpack.encode(PaidTable(buffer.getvalue(), release.card.to_json()))
 
 
-def _unpacked(kept: bytes, table: Table) -> Release:
+def _unpack(kept: bytes, table: Table) -> Release:
     stored = msgspec.msgpack.decode(kept, type=PaidTable)
     frame = pl.read_ipc(io.BytesIO(stored.rows))
     return Release(Table(frame, table.backend, table.delimiter), Card.from_json(stored.card))

@@ -12,8 +12,7 @@ import sfumato as sf
 from sfumato.errors import ParameterError
 from sfumato.tabular import Anonymizer, Datafly, Incognito, Optimal
 from sfumato.tabular.lattice import search
-from sfumato.tabular.lattice.frequency_sets import Kept
-from sfumato.tabular.lattice.lattice import Lattice
+from sfumato.tabular.lattice.lattice import FrequencySets, Lattice
 from sfumato.tabular.problem import Problem
 
 EVERY: list[Anonymizer] = [Datafly(), Incognito(), Optimal()]
@@ -112,7 +111,7 @@ def test_keys_too_large_for_one_integer_are_numbered_all_the_same() -> None:
 
 def test_the_answer_does_not_depend_on_what_is_kept_for_roll_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = Incognito().minimal_nodes(sf.Table.from_frame(PEOPLE), SCHEMA, [sf.KAnonymity(10)])
-    monkeypatch.setattr(Kept.__init__, "__defaults__", (500,))
+    monkeypatch.setattr(FrequencySets.__init__, "__defaults__", (500,))
     problem = Problem.of(sf.Table.from_frame(PEOPLE), SCHEMA, [sf.KAnonymity(10)])
     lattice = Lattice.of(problem)
     found = search.minimal(search.satisfying(lattice))

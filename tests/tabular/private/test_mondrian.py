@@ -17,8 +17,7 @@ from sfumato.evaluate.workload import Condition
 from sfumato.random import SeededNoise, SeededSource
 from sfumato.tabular.private.mondrian import side_text
 from sfumato.tabular.private.mondrian import tree as trees
-from sfumato.tabular.private.mondrian.counts import consistent, merged, shared_out
-from sfumato.tabular.private.mondrian.tree import Box, Spending, grow
+from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import GRID, PublicColumn
 
 SIZES = [50, 2, 9]
@@ -42,7 +41,7 @@ def cells(box: Box) -> int:
 @pytest.mark.parametrize("epsilon, depth", [("0.1", 10), ("1", 3), ("0.37", 1), ("2.5", 14)])
 def test_every_row_loses_exactly_epsilon_on_its_way(monkeypatch: pytest.MonkeyPatch, epsilon: str, depth: int) -> None:
     spent: dict[int, Fraction] = defaultdict(Fraction)
-    count, choose = trees._count, trees._chosen
+    count, choose = trees._count, trees._choose_cut
 
     def counted(boxes: Sequence[Box], price: Fraction, noise: object) -> None:
         for row in (row for box in boxes for row in box.rows.tolist()):
@@ -55,7 +54,7 @@ def test_every_row_loses_exactly_epsilon_on_its_way(monkeypatch: pytest.MonkeyPa
         return choose(box, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(trees, "_count", counted)
-    monkeypatch.setattr(trees, "_chosen", chosen)
+    monkeypatch.setattr(trees, "_choose_cut", chosen)
     spending = Spending.of(Fraction(epsilon), depth, 5)
     assert spending.total == Fraction(epsilon)
     grow(points(400), SIZES, spending, 35 / float(Fraction(epsilon)), SeededNoise(1))
@@ -72,9 +71,9 @@ def test_boxes_tile_the_domain_and_counts_add_up() -> None:
     tree = grow(points(), SIZES, Spending.of(Fraction(1), 8, 5), 35, SeededNoise(3))
     assert sum(map(cells, leaves(tree))) == 50 * 2 * 9
     assert sum(len(box.rows) for box in leaves(tree)) == 3000
-    consistent(tree)
-    merged(tree, 1.0)
-    shared = shared_out(tree, max(0, round(tree.count)))
+    make_consistent(tree)
+    merge_even_cuts(tree, 1.0)
+    shared = share_out(tree, max(0, round(tree.count)))
     assert sum(map(cells, (box for box, _ in shared))) == 50 * 2 * 9
     assert sum(count for _, count in shared) == round(tree.count)
     assert min(count for _, count in shared) >= 0
@@ -100,7 +99,7 @@ def least_squares(tree: Box) -> float:
 def test_consistency_is_weighted_least_squares() -> None:
     tree = grow(points(800), SIZES, Spending.of(Fraction(1), 5, 3), 30, SeededNoise(5))
     expected = least_squares(tree)
-    consistent(tree)
+    make_consistent(tree)
     assert tree.count == pytest.approx(expected, rel=1e-9)
 
 
@@ -110,8 +109,8 @@ def test_cuts_that_noise_explains_are_merged_and_others_stay() -> None:
         return Box((0,), (9,), left + right, 50.0, parts)
 
     even, uneven = halves(500, 505), halves(900, 100)
-    assert merged(even, 1.0) == 0
-    assert merged(uneven, 1.0) > 0
+    assert merge_even_cuts(even, 1.0) == 0
+    assert merge_even_cuts(uneven, 1.0) > 0
     assert even.sides is None
     assert uneven.sides is not None
 

@@ -14,7 +14,7 @@ from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError
 from sfumato.random import SeededSource
 from sfumato.tabular import Charge, SafePub
-from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
+from sfumato.tabular.private.safepub.sampling import exact_delta, largest_beta, least_k
 
 AGE = sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(20, 69))
 SEX = sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("F", "M"))

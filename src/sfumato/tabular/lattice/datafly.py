@@ -14,7 +14,7 @@ from sfumato.core.parameters import OneOf, Real
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.lattice.full_domain import chosen_partition
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recoded, stands
+from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recode_node, stands
 from sfumato.tabular.problem import Problem
 
 
@@ -65,7 +65,7 @@ def datafly(problem: Problem, lattice: Lattice, limit: int) -> Levels:
     levels = (0,) * len(lattice.ladders)
     while levels != lattice.top:
         tally = lattice.tally(levels)
-        if tally.failing_rows <= limit and stands(problem, lattice, recoded(lattice, levels)):
+        if tally.failing_rows <= limit and stands(problem, lattice, recode_node(lattice, levels)):
             break
         open_columns = [place for place, top in enumerate(lattice.top) if levels[place] < top]
         widest = max(open_columns, key=lambda place: distinct[place][levels[place]])

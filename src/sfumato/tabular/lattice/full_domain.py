@@ -13,16 +13,16 @@ from sfumato.table.cells import SUPPRESSED
 from sfumato.tabular.base import Partition
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.suppression import Recoding, locally_recoded, recoded, stands
+from sfumato.tabular.lattice.suppression import Recoding, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, Extent, distinct_texts, limits
 
 
 def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
     """Return the partition of a node; `local` names the metric of local recoding, None goes without."""
-    recoding = recoded(lattice, levels)
+    recoding = recode_node(lattice, levels)
     if local is not None:
-        finer = locally_recoded(lattice, levels, local)
+        finer = recode_locally(lattice, levels, local)
         recoding = finer if stands(problem, lattice, finer) else recoding
     rows = np.bincount(recoding.classes + 1, weights=lattice.cell_rows, minlength=len(recoding.levels) + 1)
     starred = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
@@ -31,7 +31,7 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
         recoding.classes[lattice.cell_of_point],
         len(recoding.levels),
         {
-            ladder.column.name: _written(ladder, recoding, lattice.codes[recoding.examples, place], place, ranges)
+            ladder.column.name: _write_column(ladder, recoding, lattice.codes[recoding.examples, place], place, ranges)
             for place, ladder in enumerate(lattice.ladders)
         },
         {"rows_starred": starred},
@@ -39,7 +39,9 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
     )
 
 
-def _written(ladder: Ladder, recoding: Recoding, codes: npt.NDArray[np.int32], place: int, ranges: str) -> list[Coarse]:
+def _write_column(
+    ladder: Ladder, recoding: Recoding, codes: npt.NDArray[np.int32], place: int, ranges: str
+) -> list[Coarse]:
     """Return one released column: the label, or the limits, of each class's node."""
     levels = recoding.levels[:, place]
     nodes = np.array([ladder.nodes[level][code] for level, code in zip(levels, codes, strict=True)])

@@ -23,7 +23,7 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 
 
-class Level(NamedTuple):
+class LadderLevel(NamedTuple):
     """Nodes side by side: their labels, and the first value under each."""
 
     labels: list[str]
@@ -80,7 +80,7 @@ class Ladder:
         return extents(every, self.nodes[level].astype(np.int64), len(self.labels[level]), self.column.has_missing)
 
 
-def plain_levels(column: Column) -> list[Level]:
+def plain_levels(column: Column) -> list[LadderLevel]:
     """Return intervals for numbers, calendar steps for dates, runs for ordered words, values alone for the rest.
 
     >>> import polars as pl
@@ -93,7 +93,7 @@ def plain_levels(column: Column) -> list[Level]:
     """
     shift = int(column.has_missing)
     texts = [column.text(code) for code in range(shift, column.size)]
-    finest = Level([literal(text) for text in texts], np.arange(len(texts)))
+    finest = LadderLevel([literal(text) for text in texts], np.arange(len(texts)))
     if not texts or not column.kind.ordered:
         return [finest]
     if column.kind is Kind.ORDINAL:
@@ -104,7 +104,7 @@ def plain_levels(column: Column) -> list[Level]:
     return [finest, *_intervals(np.asarray(column.levels), texts)]
 
 
-def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
+def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[LadderLevel]:
     """Return what `hierarchy.builders.intervals` would, without a label per value: there may be millions."""
     levels = []
     for width in build.growing_widths(values[0].item(), values[-1].item()):
@@ -115,25 +115,25 @@ def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[Level]:
             lasts = np.append(starts[1:], len(values)) - 1
             pairs = zip(starts.tolist(), lasts.tolist(), strict=True)
             labels = [range_text(texts[low], texts[high], whole=False) for low, high in pairs]
-        levels.append(Level(labels, starts))
-    return [*levels, Level([SUPPRESSED], np.zeros(1, dtype=np.int64))]
+        levels.append(LadderLevel(labels, starts))
+    return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
-def _levels(hierarchy: Hierarchy) -> list[Level]:
+def _levels(hierarchy: Hierarchy) -> list[LadderLevel]:
     found: list[list[tuple[str, int]]] = [[] for _ in hierarchy.paths[0]]
     for label, level, first, _ in hierarchy.nodes():
         found[level].append((label if level else literal(label), first))
-    return [Level([label for label, _ in nodes], np.array([first for _, first in nodes])) for nodes in found]
+    return [LadderLevel([label for label, _ in nodes], np.array([first for _, first in nodes])) for nodes in found]
 
 
-def _nodes(level: Level, column: Column) -> Int32s:
+def _nodes(level: LadderLevel, column: Column) -> Int32s:
     shift = int(column.has_missing)
     lengths = np.diff(level.starts, append=column.size - shift)
     numbers = np.repeat(np.arange(shift, len(level.labels) + shift, dtype=np.int32), lengths)
     return np.concatenate([np.zeros(shift, dtype=np.int32), numbers])
 
 
-def _losses(level: Level, column: Column) -> Floats:
+def _losses(level: LadderLevel, column: Column) -> Floats:
     """Return the share of the scale between each node's first and last value; a missing value alone loses nothing."""
     shift = int(column.has_missing)
     positions = column.positions[shift:]

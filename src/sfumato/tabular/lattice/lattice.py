@@ -18,7 +18,6 @@ from sfumato.models.base import Model
 from sfumato.models.criteria import DISTINCT, Criteria
 from sfumato.models.groups import Groups
 from sfumato.table.distinct import LARGEST_KEY, distinct
-from sfumato.tabular.lattice.frequency_sets import Kept
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.packing import Packing
 from sfumato.tabular.problem import Problem
@@ -30,11 +29,12 @@ Levels = tuple[int, ...]
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+MOST_MEMBERS = 1 << 24  # of frequency sets that are kept for later roll-ups
 _NOBODY = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class JudgedNode:
     """One judged node: its groups, their sizes in rows, and which of them break a model."""
 
     levels: Levels
@@ -46,6 +46,40 @@ class Tally:
     def failing_rows(self) -> int:
         """The rows in groups that break a model."""
         return int(self.sizes[self.failing].sum())
+
+
+class FrequencySets:
+    """Frequency sets by node, kept for later roll-ups; the oldest go first when all together have too many members.
+
+    LeFevre, DeWitt & Ramakrishnan 2005 roll a node up from one just below it; the latest are the likeliest.
+
+    >>> len(FrequencySets())
+    0
+    """
+
+    def __init__(self, most: int = MOST_MEMBERS) -> None:
+        self.most = most
+        self.members = 0
+        self.sets: dict[tuple[int, ...], Frequencies] = {}
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def get(self, levels: tuple[int, ...]) -> Frequencies | None:
+        """Return the frequency set of a node, if it is kept."""
+        return self.sets.get(levels)
+
+    def add(self, levels: tuple[int, ...], frequencies: Frequencies) -> None:
+        """Keep one more frequency set; the newest always stays."""
+        self.sets[levels] = frequencies
+        self.members += len(frequencies.rest)
+        while self.members > self.most and len(self.sets) > 1:
+            self.members -= len(self.sets.pop(next(iter(self.sets))).rest)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.sets.clear()
+        self.members = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +108,7 @@ class Lattice:
     table_rows: int
     absorbs: bool
     merges: bool
-    kept: Kept = field(default_factory=Kept)
+    kept: FrequencySets = field(default_factory=FrequencySets)
 
     @classmethod
     def of(cls, problem: Problem) -> Lattice:
@@ -147,7 +181,7 @@ class Lattice:
             losses.append([float(rows @ loss[nodes]) for nodes, loss in zip(ladder.nodes, ladder.losses, strict=True)])
         return losses
 
-    def group_losses(self, tally: Tally, chosen: Bools) -> Floats:
+    def group_losses(self, tally: JudgedNode, chosen: Bools) -> Floats:
         """The loss of one row in each chosen group of a node, added up over the quasi-identifiers."""
         cells = tally.frequencies.example[chosen]
         total = np.zeros(len(cells))
@@ -155,26 +189,26 @@ class Lattice:
             total += ladder.losses[level][ladder.nodes[level][self.codes[cells, place]]]
         return total
 
-    def tally(self, levels: Levels) -> Tally:
+    def tally(self, levels: Levels) -> JudgedNode:
         """Return the judged counts of a node, rolled up from the smallest neighbour below that is at hand."""
         frequencies = self.kept.get(levels)
         if frequencies is None:
             source = self._source(levels)
-            frequencies = self._merged(source, *self.owners(levels, source))
+            frequencies = self._merge(source, *self.owners(levels, source))
             self.kept.add(levels, frequencies)
-        return self._judged(levels, frequencies)
+        return self._judge(levels, frequencies)
 
-    def classes(self, levels: Levels) -> tuple[Int64s, Tally]:
+    def classes(self, levels: Levels) -> tuple[Int64s, JudgedNode]:
         """Return the group of each finest cell at a node, and the node judged with its groups so numbered."""
         joined, count = self.owners(levels, self.finest)
-        return joined, self._judged(levels, self._merged(self.finest, joined, count))
+        return joined, self._judge(levels, self._merge(self.finest, joined, count))
 
     def owners(self, levels: Levels, source: Frequencies) -> tuple[Int64s, int]:
         """Return the group at a node that each group of a finer frequency set joins, and their number."""
         from sfumato.tabular.lattice.kernel import owners
 
         if not 1 < self.packing.span(levels) <= LARGEST_KEY:
-            found = self._numbered(levels, source)
+            found = self._number_groups(levels, source)
             return found, int(found.max()) + 1
         return owners(self.packing.codes, source.example, self.packing.keys(levels))
 
@@ -199,9 +233,9 @@ class Lattice:
         start = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.repeat(self.finest.start[cells] - start[:-1], lengths) + np.arange(start[-1])
         finest = Frequencies(self.finest.example[cells], start, self.finest.rest[entries], self.finest.rows[entries])
-        return replace(self, finest=finest, kept=Kept())
+        return replace(self, finest=finest, kept=FrequencySets())
 
-    def _numbered(self, levels: Levels, source: Frequencies) -> Int64s:
+    def _number_groups(self, levels: Levels, source: Frequencies) -> Int64s:
         """Return what `owners` does where one integer key per group would not do."""
         shown = [
             ladder.nodes[level][self.codes[source.example, place]]
@@ -210,19 +244,19 @@ class Lattice:
         sizes = [len(ladder.labels[level]) for ladder, level in zip(self.ladders, levels, strict=True)]
         return distinct(shown, sizes).ids
 
-    def _merged(self, source: Frequencies, joined: Int64s, count: int) -> Frequencies:
+    def _merge(self, source: Frequencies, joined: Int64s, count: int) -> Frequencies:
         from sfumato.tabular.lattice.kernel import merge
 
         return merge(source, joined, count, self.rest_count)
 
-    def _judged(self, levels: Levels, frequencies: Frequencies) -> Tally:
+    def _judge(self, levels: Levels, frequencies: Frequencies) -> JudgedNode:
         from sfumato.tabular.lattice.kernel import judge
 
         sizes, failing = judge(frequencies, self.rests, self.criteria, self.least_units)
         if self.uncompiled:
             groups = self._groups(frequencies)
             failing |= np.any([model.failing(groups) for model in self.uncompiled], axis=0)
-        return Tally(levels, frequencies, sizes, failing)
+        return JudgedNode(levels, frequencies, sizes, failing)
 
     def _groups(self, frequencies: Frequencies) -> Groups:
         """Return the groups of a node as models see them, for those without a compiled test."""

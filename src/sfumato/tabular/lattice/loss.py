@@ -11,35 +11,39 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sfumato.core.parameters import Option
-from sfumato.tabular.lattice.lattice import Lattice, Tally
+from sfumato.tabular.lattice.lattice import JudgedNode, Lattice
 
 
-class Cost(NamedTuple):
+class NodeCost(NamedTuple):
     """The cost of a node, and a floor: no node above it, and not the node itself, can cost less."""
 
     floor: float
     total: float
 
 
-def ncp(lattice: Lattice, tally: Tally) -> Cost:
+def ncp(lattice: Lattice, tally: JudgedNode) -> NodeCost:
     """Return the normalised certainty penalty, added up over rows and quasi-identifiers."""
     floor = sum(losses[level] for losses, level in zip(lattice.ladder_losses, tally.levels, strict=True))
     spared = len(lattice.ladders) - lattice.group_losses(tally, tally.failing)
-    return Cost(floor, floor + float(tally.sizes[tally.failing] @ spared))
+    return NodeCost(floor, floor + float(tally.sizes[tally.failing] @ spared))
 
 
-def discernibility(lattice: Lattice, tally: Tally) -> Cost:
+def discernibility(lattice: Lattice, tally: JudgedNode) -> NodeCost:
     """Return the sum of squared group sizes; a row in a failing group costs the table's rows."""
     squares = tally.sizes.astype(float) ** 2
     kept = float(squares[~tally.failing].sum())
-    return Cost(float(squares.sum()), kept + float(tally.failing_rows) * lattice.table_rows)
+    return NodeCost(float(squares.sum()), kept + float(tally.failing_rows) * lattice.table_rows)
 
 
-def height(lattice: Lattice, tally: Tally) -> Cost:
+def height(lattice: Lattice, tally: JudgedNode) -> NodeCost:
     """Return the steps up the ladders, added up over rows; a row in a failing group goes to the top."""
     steps = sum(tally.levels)
-    return Cost(lattice.rows * steps, lattice.rows * steps + tally.failing_rows * (sum(lattice.top) - steps))
+    return NodeCost(lattice.rows * steps, lattice.rows * steps + tally.failing_rows * (sum(lattice.top) - steps))
 
 
-METRICS: dict[str, Callable[[Lattice, Tally], Cost]] = {"ncp": ncp, "discernibility": discernibility, "height": height}
+METRICS: dict[str, Callable[[Lattice, JudgedNode], NodeCost]] = {
+    "ncp": ncp,
+    "discernibility": discernibility,
+    "height": height,
+}
 METRIC = Option("What the chosen generalisation has least of.")

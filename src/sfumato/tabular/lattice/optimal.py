@@ -15,7 +15,7 @@ from sfumato.tabular.lattice.full_domain import chosen_partition
 from sfumato.tabular.lattice.lattice import Lattice
 from sfumato.tabular.lattice.loss import METRIC, METRICS
 from sfumato.tabular.lattice.search import cheapest
-from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recoded, stands
+from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recode_node, stands
 from sfumato.tabular.problem import Problem
 
 
@@ -68,7 +68,7 @@ class Optimal(PartitionAnonymizer):
             lattice,
             self.metric,
             most_rows(self.suppress, problem.rows),
-            lambda levels: stands(problem, lattice, recoded(lattice, levels)),
+            lambda levels: stands(problem, lattice, recode_node(lattice, levels)),
         )
         return chosen_partition(
             problem, lattice, levels or lattice.top, self.ranges, self.metric if self.local else None

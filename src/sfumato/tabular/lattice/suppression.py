@@ -102,13 +102,13 @@ class Drafting:
         return Recoding(self.classes, np.array(self.levels), np.array(self.examples), suppressed)
 
 
-def recoded(lattice: Lattice, levels: Levels) -> Recoding:
+def recode_node(lattice: Lattice, levels: Levels) -> Recoding:
     """Return the classes of one node, the failing ones suppressed."""
     draft = Drafting(lattice)
     return draft.finish(draft.generalise(lattice, levels))
 
 
-def locally_recoded(lattice: Lattice, levels: Levels, metric: str) -> Recoding:
+def recode_locally(lattice: Lattice, levels: Levels, metric: str) -> Recoding:
     """Return the classes of one node, the failing ones moved to wider nodes of their own where any will hold them."""
     draft = Drafting(lattice)
     rest = draft.generalise(lattice, levels)

@@ -84,7 +84,7 @@ class Mondrian(PartitionAnonymizer):
         return Partition(points, labels, count)
 
 
-class Place(NamedTuple):
+class BitPlace(NamedTuple):
     """Where a column's codes lie: which word, how far from its low end, and how many bits."""
 
     word: int
@@ -92,15 +92,15 @@ class Place(NamedTuple):
     bits: int
 
 
-def _places(problem: Problem) -> list[Place]:
+def _places(problem: Problem) -> list[BitPlace]:
     """Return a place for every column, as many columns to a 64-bit word as fit."""
-    places: list[Place] = []
+    places: list[BitPlace] = []
     word, shift = 0, 0
     for column in problem.quasi:
         bits = max(1, (column.size - 1).bit_length())
         if shift + bits > WORD_BITS:
             word, shift = word + 1, 0
-        places.append(Place(word, shift, bits))
+        places.append(BitPlace(word, shift, bits))
         shift += bits
     return places
 

@@ -92,9 +92,9 @@ class PrivateAnonymizer(Anonymizer):
         prepared = self.prepare(table, schema, models)
         draw = partial(prepared.draw, SecureSource() if rng is None else rng)
         release = draw() if charge is None else charge.release(table, dict(prepared.asked), prepared.cost, draw)
-        return self._attacked(release) if audit and self.audit is not None else release
+        return self._attack(release) if audit and self.audit is not None else release
 
-    def _attacked(self, release: Release) -> Release:
+    def _attack(self, release: Release) -> Release:
         """Return the release with what its attack found on its card."""
         attack = plugins.load_object(str(self.audit))
         findings = attack(release.card, CARD_TRIALS, None)

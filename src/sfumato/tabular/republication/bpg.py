@@ -57,7 +57,7 @@ def exposures(space: Space, least: int) -> ExposureSearch:
     return search
 
 
-def repaired(draft: Draft, series: Series, *, whole: bool) -> Draft:
+def repair(draft: Draft, series: Series, *, whole: bool) -> Draft:
     """Return a draft whose release exposes nobody; with `whole`, classes are left out whole or not at all.
 
     Every round merges two classes or leaves out a row at least, so there is a last one.

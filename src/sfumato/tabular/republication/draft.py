@@ -84,7 +84,7 @@ class Draft:
         groups = self.problem.class_of(rows)
         return all(model.holds(model.measure(groups)) for model in self.problem.models)
 
-    def finished(self) -> tuple[Problem, Partition]:
+    def finish(self) -> tuple[Problem, Partition]:
         """Return the rows that stay, as a problem of their own, and their classes."""
         kept = self.classes >= 0
         rows = int(kept.sum())

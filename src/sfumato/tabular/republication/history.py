@@ -24,7 +24,7 @@ INDEX = "index.json"
 Signatures = Mapping[str, tuple[str, ...]]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedRelease(msgspec.Struct, frozen=True, kw_only=True):
     """One recorded release: its files with their hashes, its layer, and the columns it was checked on.
 
     `least` is how many values of each sensitive column it promised to leave everybody.
@@ -41,7 +41,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
     """The recorded releases, oldest first."""
 
     version: int = 1
-    releases: tuple[Entry, ...] = ()
+    releases: tuple[RecordedRelease, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,13 @@ class History:
         for name, content in contents.items():
             write_durably(self.folder / name, content)
         hashes = {name: _hash(content) for name, content in contents.items()}
-        entry = Entry(layer=layer, quasi=columns[0], sensitive=columns[1], files=hashes, least=dict(least or {}))
+        entry = RecordedRelease(
+            layer=layer, quasi=columns[0], sensitive=columns[1], files=hashes, least=dict(least or {})
+        )
         index = msgspec.structs.replace(self.index, releases=(*self.index.releases, entry))
         write_durably(self.folder / INDEX, msgspec.json.format(msgspec.json.encode(index), indent=2))
 
-    def _read(self, entry: Entry, name: str) -> bytes:
+    def _read(self, entry: RecordedRelease, name: str) -> bytes:
         try:
             content = (self.folder / name).read_bytes()
         except OSError as error:

@@ -27,10 +27,10 @@ from sfumato.tabular.base import Anonymizer, PartitionAnonymizer
 from sfumato.tabular.card import ONLY_RELEASE
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.problem import Problem
-from sfumato.tabular.republication.bpg import Series, repaired
-from sfumato.tabular.republication.counterfeit import Counterfeited
+from sfumato.tabular.republication.bpg import Series, repair
 from sfumato.tabular.republication.draft import Draft
 from sfumato.tabular.republication.history import History, Signatures
+from sfumato.tabular.republication.m_invariance import InvariantRows
 
 LAYERS = {"bpg": "BPG", "m-invariance": "m-invariance"}
 IN_SERIES = (
@@ -59,24 +59,24 @@ Got 'bgp' instead.
     def publish(self, problem: Problem, past: History, series: Series, source: Source) -> tuple[Release, Signatures]:
         """Return a release that is safe beside the earlier ones, and the signatures to record with it."""
         if self.layer == "bpg":
-            draft = repaired(Draft.of(problem, self.anonymizer.partition(problem).rows), series, whole=False)
-            release = self._finished(draft, series, source)
-            return _counted(release, rows_suppressed=problem.table.rows - release.table.rows), {}
+            draft = repair(Draft.of(problem, self.anonymizer.partition(problem).rows), series, whole=False)
+            release = self._publish_draft(draft, series, source)
+            return _with_counts(release, rows_suppressed=problem.table.rows - release.table.rows), {}
         known = past.signatures()
-        rows = Counterfeited.of(problem, known, max(series.least.values()), source)
-        draft = repaired(Draft.of(rows.problem, rows.groups), series, whole=True)
-        release, counterfeits = self._finished(draft, series, source), rows.count(draft)
+        rows = InvariantRows.of(problem, known, max(series.least.values()), source)
+        draft = repair(Draft.of(rows.problem, rows.groups), series, whole=True)
+        release, counterfeits = self._publish_draft(draft, series, source), rows.count(draft)
         suppressed = problem.table.rows - (release.table.rows - counterfeits)
-        release = _counted(release, counterfeit_rows=counterfeits, rows_suppressed=suppressed)
+        release = _with_counts(release, counterfeit_rows=counterfeits, rows_suppressed=suppressed)
         return release, {**known, **rows.kept_signatures(draft)}
 
-    def _finished(self, draft: Draft, series: Series, source: Source) -> Release:
+    def _publish_draft(self, draft: Draft, series: Series, source: Source) -> Release:
         """Return the release of a repaired draft, once the attacks on the finished table found nobody."""
         if draft.count == 0:
             raise UnsatisfiableError(
                 "nothing of this table can be published safely beside the earlier releases; wait for more rows"
             )
-        release = self.anonymizer.publish(*draft.finished(), source)
+        release = self.anonymizer.publish(*draft.finish(), source)
         searches = {name: series.attacked(name, release.table.frame) for name in series.least}
         if any(search.exposures for search in searches.values()):
             raise BrokenPromiseError("the release was withheld: beside earlier ones it exposes somebody; report it")
@@ -149,7 +149,7 @@ def republish(
     return release
 
 
-def _counted(release: Release, *, rows_suppressed: int, **counts: int) -> Release:
+def _with_counts(release: Release, *, rows_suppressed: int, **counts: int) -> Release:
     """Return the release with its counts: those of released rows on the card, of rows left out for the steward."""
     card = release.card
     measures = {**card.released.measures, **counts}

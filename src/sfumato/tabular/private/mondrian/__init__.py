@@ -29,8 +29,7 @@ from sfumato.table import Table
 from sfumato.table.cells import range_text, set_text
 from sfumato.table.coding import EPOCH
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
-from sfumato.tabular.private.mondrian.counts import consistent, merged, shared_out
-from sfumato.tabular.private.mondrian.tree import Box, Spending, grow
+from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import (
     GRID,
     OUTSIDE,
@@ -114,10 +113,10 @@ class PrivateMondrian(PrivateAnonymizer):
         inside = (points != OUTSIDE).all(axis=1)
         sizes = [column.size for column in columns]
         tree = grow(points[inside], sizes, self.spending, LEAST / self.epsilon, noise_from(source))
-        consistent(tree)
-        merged(tree, PENALTY)
-        boxes = [(box, count) for box, count in shared_out(tree, max(0, round(tree.count))) if count]
-        frame = _written(columns, boxes, source)
+        make_consistent(tree)
+        merge_even_cuts(tree, PENALTY)
+        boxes = [(box, count) for box, count in share_out(tree, max(0, round(tree.count))) if count]
+        frame = _write_boxes(columns, boxes, source)
         released = Released(
             rows=frame.height, columns=released_columns(columns), classes=len(boxes), settings=self.settings()
         )
@@ -133,7 +132,7 @@ class PrivateMondrian(PrivateAnonymizer):
         return Release(Table(frame, table.backend, table.delimiter), card, steward=left_out)
 
 
-def _written(columns: Sequence[PublicColumn], boxes: Sequence[tuple[Box, int]], source: Source) -> pl.DataFrame:
+def _write_boxes(columns: Sequence[PublicColumn], boxes: Sequence[tuple[Box, int]], source: Source) -> pl.DataFrame:
     """Return each box as many times as its count says, in random order."""
     order = permutation(sum(count for _, count in boxes), source)
     owner = np.repeat(np.arange(len(boxes)), [count for _, count in boxes])[order]

@@ -2,7 +2,8 @@
 
 The first cuts are chosen by the exponential mechanism (McSherry & Talwar 2007) by how far the two sides are from their
 share of the box; later ones halve the widest side, which costs nothing: the hybrid tree of Cormode et al. 2012. Proof:
-docs/algorithms/private-mondrian.md.
+docs/algorithms/private-mondrian.md. Counts are then made consistent by weighted least squares up and down the tree
+(Hay, Rastogi, Miklau & Suciu 2010, for unequal variances as in Cormode et al. 2012), which works on noisy counts alone.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Box:
     """One box of the public domain: its ends on every column, its noisy count and that count's variance.
 
     >>> box = Box((0,), (9,))
-    >>> box.measured(100, Fraction(10))
-    >>> box.measured(120, Fraction(10))
+    >>> box.add_count(100, Fraction(10))
+    >>> box.add_count(120, Fraction(10))
     >>> round(box.count), round(box.variance)
     (110, 100)
     """
@@ -43,7 +44,7 @@ class Box:
     share: float = 0.5
     rows: Points = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
-    def measured(self, noisy: int, scale: Fraction) -> None:
+    def add_count(self, noisy: int, scale: Fraction) -> None:
         """Join one more noisy count to what is known, weighted by precision."""
         variance = 2.0 * float(scale) ** 2
         weight = 1.0 / (1.0 / self.variance + 1.0 / variance) if math.isfinite(self.variance) else variance
@@ -101,7 +102,11 @@ def grow(points: Points, sizes: Sequence[int], spending: Spending, least: float,
         for box in level:
             at = None
             if not last and box.count >= least:
-                at = _chosen(box, points, spending.cuts[depth], noise) if spending.cuts[depth] else _widest(box, sizes)
+                at = (
+                    _choose_cut(box, points, spending.cuts[depth], noise)
+                    if spending.cuts[depth]
+                    else _halve_widest(box, sizes)
+                )
             if at is not None:
                 below += _cut(box, points, *at)
             elif not last:
@@ -113,10 +118,10 @@ def grow(points: Points, sizes: Sequence[int], spending: Spending, least: float,
 def _count(boxes: Sequence[Box], epsilon: Fraction, noise: Noise) -> None:
     scale = scale_of(epsilon)
     for box, noisy in zip(boxes, noise.laplace([len(box.rows) for box in boxes], scale), strict=True):
-        box.measured(noisy, scale)
+        box.add_count(noisy, scale)
 
 
-def _chosen(box: Box, points: Points, epsilon: Fraction, noise: Noise) -> tuple[int, int] | None:
+def _choose_cut(box: Box, points: Points, epsilon: Fraction, noise: Noise) -> tuple[int, int] | None:
     """Return the column and place of a cut by the exponential mechanism; None where there is nothing to cut."""
     candidates = [
         (column, low + width)
@@ -129,7 +134,7 @@ def _chosen(box: Box, points: Points, epsilon: Fraction, noise: Noise) -> tuple[
     return candidates[noise.exponential(scores, 2 / epsilon)]
 
 
-def _widest(box: Box, sizes: Sequence[int]) -> tuple[int, int] | None:
+def _halve_widest(box: Box, sizes: Sequence[int]) -> tuple[int, int] | None:
     """Return the middle of the side that covers most of its column, whatever the rows are; None for a single point."""
     widths = [high - low + 1 for low, high in zip(box.low, box.high, strict=True)]
     shares = [width / size if width > 1 else 0.0 for width, size in zip(widths, sizes, strict=True)]
@@ -159,3 +164,60 @@ def cut_score(values: Points, low: int, high: int, at: int) -> int:
     width, left = high - low + 1, at - low
     found = int(np.count_nonzero(values < at))
     return abs(found * width - len(values) * left) // max(left, width - left)
+
+
+def make_consistent(box: Box) -> None:
+    """Replace every count by its best estimate from the box itself and from all boxes inside it.
+
+    >>> whole = Box((0,), (9,), 100.0, 2.0, (Box((0,), (4,), 60.0, 1.0), Box((5,), (9,), 60.0, 1.0)))
+    >>> make_consistent(whole)
+    >>> whole.count, whole.variance
+    (110.0, 1.0)
+    """
+    if box.sides is None:
+        return
+    left, right = box.sides
+    make_consistent(left)
+    make_consistent(right)
+    added, variance = left.count + right.count, left.variance + right.variance
+    weight = 1.0 / (1.0 / box.variance + 1.0 / variance)
+    box.count, box.variance = weight * (box.count / box.variance + added / variance), weight
+
+
+def merge_even_cuts(box: Box, penalty: float) -> float:
+    """Merge sides again where their counts do not differ from an even spread by more than noise; return the evidence.
+
+    The evidence for a cut is the squared deviation of its sides from their shares, in variances, less `penalty`; a cut
+    without evidence stays where cuts inside it have enough for both.
+
+    >>> even = Box((0,), (9,), 120.0, 1.0, (Box((0,), (4,), 60.0, 1.0), Box((5,), (9,), 60.0, 1.0)))
+    >>> merge_even_cuts(even, penalty=1.0), even.sides
+    (0.0, None)
+    """
+    if box.sides is None:
+        return 0.0
+    left, right = box.sides
+    deviation = (1 - box.share) * left.count - box.share * right.count
+    variance = (1 - box.share) ** 2 * left.variance + box.share**2 * right.variance
+    evidence = deviation**2 / variance - penalty + merge_even_cuts(left, penalty) + merge_even_cuts(right, penalty)
+    if evidence <= 0:
+        box.sides = None
+    return max(0.0, evidence)
+
+
+def share_out(box: Box, total: int) -> list[tuple[Box, int]]:
+    """Return the smallest boxes with whole counts that are not negative and add up to `total`.
+
+    What a box has more or less than its two sides is shared between them by their variances.
+
+    >>> whole = Box((0,), (9,), 110.0, 1.0, (Box((0,), (4,), 70.0, 1.0), Box((5,), (9,), 50.0, 1.0)))
+    >>> [count for _, count in share_out(whole, 110)]
+    [65, 45]
+    """
+    if box.sides is None:
+        return [(box, total)]
+    left, right = box.sides
+    rest = total - left.count - right.count
+    wanted = left.count + rest * left.variance / (left.variance + right.variance)
+    part = min(max(round(wanted), 0), total)
+    return [*share_out(left, part), *share_out(right, total - part)]

@@ -36,8 +36,7 @@ from sfumato.tabular.base import kept_promises
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
 from sfumato.tabular.private.public_columns import PublicColumn, public_columns
-from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
-from sfumato.tabular.private.safepub.sample import sampled
+from sfumato.tabular.private.safepub.sampling import exact_delta, largest_beta, least_k, sample_rows
 from sfumato.tabular.private.safepub.scheme import SchemeRule, Schemes, fixed_levels
 
 SCHEME_SHARE = Fraction(1, 10)  # of ε, for picking the scheme: its score hardly needs noise
@@ -98,7 +97,7 @@ class SafePub(PrivateAnonymizer):
         cost = Cost(amount(self.epsilon), plan.delta)
         return PrivateDraw(cost, asked, partial(_draw, self, plan, table, settled, columns))
 
-    def plan(self, models: Sequence[Model] = ()) -> Plan:
+    def plan(self, models: Sequence[Model] = ()) -> SafePubPlan:
         """Return k, the sampling rate and the exact δ that this release will have; nothing is drawn.
 
         >>> import sfumato as sf
@@ -121,9 +120,9 @@ class SafePub(PrivateAnonymizer):
                 f"k={k} with a sampling rate of {float(beta):g} has delta {delta:.2g}, above {self.delta:g}; give k of "
                 f"at least {least}, or leave the sampling rate out"
             )
-        return Plan(k, beta, max(UPWARDS.create_decimal_from_float(delta), Decimal("1e-60")), sampling, picking)
+        return SafePubPlan(k, beta, max(UPWARDS.create_decimal_from_float(delta), Decimal("1e-60")), sampling, picking)
 
-    def settings(self, plan: Plan) -> dict[str, Any]:
+    def settings(self, plan: SafePubPlan) -> dict[str, Any]:
         """The parameters as they stand on the card."""
         fixed = None if self.scheme is None else dict(self.scheme)
         return {
@@ -137,7 +136,7 @@ class SafePub(PrivateAnonymizer):
 
 
 @dataclass(frozen=True)
-class Plan:
+class SafePubPlan:
     """What a release will be made with: k, the sampling rate, its exact δ, and how ε is shared."""
 
     k: int
@@ -157,7 +156,7 @@ def _asked_k(models: Sequence[Model]) -> int | None:
 
 
 def _draw(
-    chosen: SafePub, plan: Plan, table: Table, schema: Schema, columns: Sequence[PublicColumn], source: Source
+    chosen: SafePub, plan: SafePubPlan, table: Table, schema: Schema, columns: Sequence[PublicColumn], source: Source
 ) -> Release:
     """Pick the scheme, sample, key every row on every column, and let out the classes of at least k."""
     coded = [column.coded() for column in columns]
@@ -170,7 +169,7 @@ def _draw(
     else:
         schemes = Schemes.of(table, schema, coded, plan.k, plan.beta)
         levels = schemes.pick(plan.picking, noise_from(source))
-    kept = np.flatnonzero(sampled(table.rows, plan.beta, source))
+    kept = np.flatnonzero(sample_rows(table.rows, plan.beta, source))
     nodes = [ladder.nodes[level][ladder.column.codes[kept]] for ladder, level in zip(ladders, levels, strict=True)]
     sizes = [len(ladder.labels[level]) for ladder, level in zip(ladders, levels, strict=True)]
     classes = distinct(nodes, sizes)
@@ -189,7 +188,7 @@ def _labels(ladder: Ladder, level: int, nodes: npt.NDArray[np.int32]) -> pl.Seri
 
 def _card(
     chosen: SafePub,
-    plan: Plan,
+    plan: SafePubPlan,
     columns: Sequence[PublicColumn],
     scheme: dict[str, int],
     shown: Sequence[npt.NDArray[np.int32]],

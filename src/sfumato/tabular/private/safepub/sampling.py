@@ -1,5 +1,7 @@
-"""The exact δ of secret sampling followed by suppression, and the sampling rate or class size that keeps a given δ.
+"""Secret sampling: its draw, its exact δ when suppression follows, and the rate or class size that keeps a given δ.
 
+Every row stays with the same exact probability. One random word decides nearly always; a word that lies on the edge is
+decided by further words, so that the probability is the fraction itself (the idea of Lumbroso 2013 for exact draws).
 Li, Qardaji & Su 2012, theorem 1, bound δ by a binomial tail; here it is the largest hockey-stick divergence itself
 (Barthe & Olmedo 2013), over every size a class can have. Proof: docs/algorithms/safepub.md.
 """
@@ -14,10 +16,29 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import ParameterError
+from sfumato.random import Source
+from sfumato.random.discrete import Draws
 
 Floats = npt.NDArray[np.float64]
 MARGIN = 1 + 1e-8  # the sums are floats; what is promised is above what they can be off by
+WORD = 1 << 32
 RATES = 10_000  # sampling rates are tried as multiples of this part
+
+
+def sample_rows(rows: int, rate: Fraction, source: Source) -> npt.NDArray[np.bool_]:
+    """Return which of `rows` rows stay, each with probability `rate`.
+
+    >>> from sfumato.random import SeededSource
+    >>> int(sample_rows(1000, Fraction(1, 10), SeededSource(1)).sum())
+    96
+    """
+    words = source.words(rows)
+    whole, rest = divmod(rate * WORD, 1)
+    stays = words < whole
+    draws = Draws(source)
+    for row in np.flatnonzero(words == whole):
+        stays[row] = draws.bernoulli(rest)
+    return stays
 
 
 def exact_delta(k: int, beta: float, epsilon: float) -> float:
