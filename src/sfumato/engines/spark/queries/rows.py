@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.dp.ledger import Ledger
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import StorageType
@@ -25,7 +26,7 @@ from sfumato.engines.spark.folders import file_marks, read_cells
 from sfumato.engines.spark.queries.declared import refuse_broken_lines
 from sfumato.engines.spark.queries.dialect import SPARK
 from sfumato.engines.spark.session import spark_session
-from sfumato.errors import InputError
+from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
@@ -74,6 +75,14 @@ class SparkRows:
         """Return the rows of a folder (or one file) of Parquet or CSV, read by Spark at `master`."""
         session = spark_session(master)
         return cls(lambda: read_cells(session, path), schema, Path(path).resolve())
+
+    @classmethod
+    def of_ledger(cls, ledger: str | Path, master: str | None = None, data: str | Path | None = None) -> SparkRows:
+        """Return the rows as a ledger's schema declares them: of the folder that the ledger names, or of `data`."""
+        facts = Ledger.open(ledger).facts
+        if data is None and (facts.get("engine") != cls.engine or facts["data"] is None):
+            raise ParameterError(f"ledger '{ledger}' was not made for a folder with --engine spark; leave --engine out")
+        return cls.of_folder(facts["data"] if data is None else data, Schema.from_text(facts["schema"]), master)
 
     @classmethod
     def of_frame(cls, frame: DataFrame, schema: Schema) -> SparkRows:
