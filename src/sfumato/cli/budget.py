@@ -57,7 +57,7 @@ def create(
         declared = Schema.from_toml(schema)
         rows: Any = data
         if engine.spark:
-            from sfumato.engines.spark.queries.rows import SparkRows
+            from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_folder(data, declared, engine.master)
         session = Session.create(
@@ -108,7 +108,7 @@ def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = Eng
 
     rows: Any = data
     if engine.spark:
-        from sfumato.engines.spark.queries.rows import SparkRows
+        from sfumato.engines.spark.queries import SparkRows
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
     number = Session.open(ledger, data=rows).new_version(rows)

@@ -64,7 +64,7 @@ def query(
         step("asking")
         rows: Any = None
         if engine.spark:
-            from sfumato.engines.spark.queries.rows import SparkRows
+            from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_ledger(ledger, engine.master)
         session = Session.open(ledger, data=rows, latency=latency)
