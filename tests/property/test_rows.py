@@ -41,7 +41,7 @@ from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import StorageType
 from sfumato.dp.rows.statement import SqlTable, Statement
 from sfumato.dp.unit import ProtectPersons, ProtectRows, Unit
-from sfumato.engines.spark.queries.dialect import SPARK
+from sfumato.engines.spark.queries import SPARK
 from sfumato.schema import Attribute, Kind, Role, Schema
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    from sfumato.engines.spark.queries.rows import SparkRows
+    from sfumato.engines.spark.queries import SparkRows
 
     folder = tmp_path_factory.mktemp("rows")
 

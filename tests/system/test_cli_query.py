@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from sfumato.cli.main import run
+from sfumato.dp import Session
 from sfumato.release.card import json_schema
 from sfumato.table import samples
 
@@ -187,3 +188,15 @@ def test_an_analyst_named_twice_is_refused(folder: Path, capsys: pytest.CaptureF
     assert run([*create, "--analyst", "ana=0.2", "--analyst", "ana=0.9"]) == 2
     assert "the analyst 'ana' is named twice" in capsys.readouterr().err
     assert not (folder / "T").exists()
+
+
+def test_python_gives_what_the_commands_print(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
+    assert ask(question, "--epsilon", "0.1") == 0
+    capsys.readouterr()
+    assert ask(question, "--epsilon", "0.1", "--json") == 0
+    session = Session.open(folder / "L", latency=0)
+    assert capsys.readouterr().out == session.sql(question, "0.1").to_json() + "\n"
+    assert shown(capsys) == session.ledger.account()
+    assert run(["plan", "L", question, "--error", "5", "--json"]) == 0
+    assert capsys.readouterr().out == session.plan(question, error=5).to_json() + "\n"

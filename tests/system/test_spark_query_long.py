@@ -30,7 +30,7 @@ import pathlib, sys
 from pyspark.sql import SparkSession
 import sfumato as sf
 from sfumato.dp.ledger.ledger import Ledger
-from sfumato.engines.spark.queries.rows import SparkRows
+from sfumato.engines.spark.queries import SparkRows
 
 log, secret = pathlib.Path("log").absolute(), bytes.fromhex("5ec2e7" * 10 + "0000")
 Ledger.secret = lambda self: secret

@@ -18,7 +18,8 @@ from sfumato.core.progress import listening
 from sfumato.errors import ParameterError
 
 Value = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
-NAMED = f"Name of a mechanism ({', '.join(plugins.names('mechanisms'))}, or a known failure), or module:function."
+NAMES = ", ".join(plugins.names("mechanisms"))
+NAMED = f"Name of a mechanism ({NAMES}; known failures such as half-laplace), or module:function."
 
 
 def epsilon(

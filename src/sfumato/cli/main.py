@@ -74,15 +74,15 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "Attack a release from its card alone: the file, its measures, its models, its noise.",
     ),
     "budget create": (
-        "query:create",
+        "budget:create",
         "Make a budget for a data set, kept in a ledger file; an existing file is never replaced.",
     ),
-    "budget show": ("query:show", "Show what was spent, by whom and on what, and what is left."),
-    "budget new-version": ("query:new_version", "Declare that the rows have changed; what was spent stays spent."),
+    "budget show": ("budget:show", "Show what was spent, by whom and on what, and what is left."),
+    "budget new-version": ("budget:new_version", "Declare that the rows have changed; what was spent stays spent."),
     "query": ("query:query", "Ask a question in SQL; the answer has noise, and its price is debited first."),
     "plan": (
-        "query:plan",
-        "Say which ε keeps the error of a question below a bound; nothing is spent. Exits with 1 when it is not left.",
+        "plan:plan",
+        "Say which ε keeps the error below a bound; nothing is spent. Exit code 1 if the budget left is too small.",
     ),
     "local perturb": (
         "local:perturb",

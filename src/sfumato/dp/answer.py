@@ -7,6 +7,7 @@ nothing (proposition 2.1).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from sfumato.core.files import Staging
 from sfumato.dp.ledger.amount import Accountant, Cost
 from sfumato.errors import ParameterError
 from sfumato.release import Release
@@ -148,6 +150,16 @@ class Answer:
             parameters["delta"] = float(stored.delta)
         return Guarantee(model=model, parameters=parameters, unit=stored.unit, neighbours=stored.neighbours)
 
+    def to_json(self) -> str:
+        """Return the answer's rows, what this look cost, what is left, and the card, as JSON."""
+        content = {
+            "answer": self.frame.to_dicts(),
+            "spent": self.spent.to_dict(),
+            "left": self.left.to_dict(),
+            "card": json.loads(self.card.to_json()),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False)
+
     def release(self) -> Release:
         """The answer as a release: its rows and its card."""
         return Release(Table.from_frame(self.frame), self.card)
@@ -155,6 +167,35 @@ class Answer:
     def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
         """Write the rows and the card (`PATH.card.json` unless named), all or nothing; return the card."""
         return self.release().save(path, card=card)
+
+
+@dataclass(frozen=True)
+class AnswerFiles:
+    """Places for an answer's rows and card, and for its picture: taken before anything is paid.
+
+    A file that is in the way is refused when its place is taken; files appear when the staging ends, all or none.
+    """
+
+    name: str
+    data: Path | None
+    card: Path | None
+    picture: Path | None
+
+    @classmethod
+    def place(cls, staging: Staging, output: Path | None, picture: Path | None = None) -> AnswerFiles:
+        """Return temporary places for what is wanted; the card goes beside the rows, as `OUT.card.json`."""
+        rows = card = None
+        if output is not None:
+            rows, card = staging.place(output), staging.place(output.with_name(f"{output.name}.card.json"))
+        drawn = None if picture is None else staging.place(picture)
+        return cls("" if output is None else output.name, rows, card, drawn)
+
+    def write(self, answer: Answer, draw: Callable[[Answer], str]) -> None:
+        """Write what is wanted of an answer; `draw` makes its picture."""
+        if self.data is not None and self.card is not None:
+            self.card.write_text(answer.release().write(self.data, name=self.name).to_json(), encoding="utf-8")
+        if self.picture is not None:
+            self.picture.write_text(draw(answer), encoding="utf-8")
 
 
 def _fitting(values: list[Value]) -> list[Value]:

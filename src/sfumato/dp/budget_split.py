@@ -8,6 +8,7 @@ Ilyas & Machanavajjhala 2019 plan the other way round in the same manner).
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -117,6 +118,15 @@ class Plan:
         if self.cost.epsilon:
             return self.cost.epsilon
         return Decimal(math.sqrt(2 * float(self.cost.rho))).quantize(Decimal("1e-6"), rounding=ROUND_UP)
+
+    def to_json(self) -> str:
+        """Return the plan as JSON.
+
+        >>> print(Plan(Cost("0.6"), error=5.0, confidence=0.95, affordable=True).to_json().splitlines()[1])
+          "epsilon": 0.6,
+        """
+        entry = {"epsilon": float(self.epsilon), "cost": self.cost.to_dict(), "error": self.error}
+        return json.dumps({**entry, "affordable": self.affordable}, indent=2)
 
 
 def plan_amount(compiled: Compiled, ledger: Ledger, error: float, confidence: float, rows: int | None) -> Plan:

@@ -43,7 +43,7 @@ LATENCY = 0.25
 class Session:
     """Questions about one declared data set, against one ledger.
 
-    `latency` is the beat, in seconds, on which answers leave, so that the time they take says nothing about the rows;
+    Answers are delayed to multiples of `latency` seconds, so that the time they take says nothing about the rows;
     `rng` is for tests alone, and an answer drawn from it says so.
 
     >>> import pathlib, tempfile, polars as pl
@@ -180,7 +180,7 @@ class Session:
         try:
             return self.ledger.settle(entry, draw(version)), entry.cost
         finally:
-            self._wait(begun)  # a failure leaves on the beat too
+            self._wait(begun)  # a failure is delayed like an answer
 
     def ask_together(
         self, queries: Sequence[Query], epsilon: Number, delta: Number, *, analyst: str = ANALYST
@@ -298,7 +298,7 @@ class Session:
         )
 
     def _wait(self, begun: float) -> None:
-        """Sleep until the next beat after `begun`: what leaves, leaves at a whole number of beats."""
+        """Sleep until a multiple of the latency has passed since `begun`."""
         if self.latency > 0:
             time.sleep(self.latency - (time.monotonic() - begun) % self.latency)
 

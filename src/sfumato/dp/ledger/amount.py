@@ -100,6 +100,14 @@ class Cost:
             max(ZERO, _EXACT.subtract(self.rho, other.rho)),
         )
 
+    def to_dict(self) -> dict[str, float]:
+        """Return the parts as plain numbers, by name.
+
+        >>> Cost(epsilon="0.1").to_dict()
+        {'epsilon': 0.1, 'delta': 0.0, 'rho': 0.0}
+        """
+        return {"epsilon": float(self.epsilon), "delta": float(self.delta), "rho": float(self.rho)}
+
     def smaller(self, other: Cost) -> Cost:
         """Return the smaller of the two in each part."""
         return Cost(min(self.epsilon, other.epsilon), min(self.delta, other.delta), min(self.rho, other.rho))
@@ -161,6 +169,14 @@ class Budget:
         if self.accountant is Accountant.PURE:
             return {"epsilon": cost.epsilon, "delta": cost.delta}
         return {"rho": cost.rho}
+
+    def numbers(self, cost: Cost) -> dict[str, float]:
+        """Return the parts of a cost that this accountant counts as plain numbers, by name.
+
+        >>> Budget(epsilon=1).numbers(Cost(epsilon="0.1"))
+        {'epsilon': 0.1, 'delta': 0.0}
+        """
+        return {name: float(value) for name, value in self.amounts(cost).items()}
 
     def check(self, cost: Cost) -> None:
         """Refuse a cost of nothing and one in another accountant's coin."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -89,17 +89,17 @@ class Ledger:
     @property
     def budget(self) -> Budget:
         """What may be spent in all."""
-        return self._account().budget
+        return self._terms().budget
 
     @property
     def spent(self) -> Cost:
         """What all entries together have cost the ledger."""
-        return self._account().spent
+        return self._terms().spent
 
     @property
     def left(self) -> Cost:
         """What is left of the budget."""
-        return self._account().left
+        return self._terms().left
 
     @property
     def version(self) -> int:
@@ -188,9 +188,64 @@ class Ledger:
             yield from page
             after = page[-1].number
 
-    def _account(self) -> Account:
+    def account(self) -> dict[str, Any]:
+        """Return the whole account as plain values: promise, budget, spent, left, the data's facts, and every entry.
+
+        What leads back to the rows (their fingerprint and the secret) is left out.
+
+        >>> import tempfile
+        >>> ledger = Ledger.create(f"{tempfile.mkdtemp()}/rides.ledger", Budget(epsilon=1), {"table": "rides"})
+        >>> account = ledger.account()
+        >>> account["budget"], account["left"]["epsilon"], account["facts"]
+        ({'epsilon': 1.0, 'delta': 0.0}, 1.0, {'table': 'rides'})
+        """
+        budget = self.budget
+        return {
+            "accountant": str(budget.accountant),
+            "promise": {"epsilon": float(budget.epsilon), "delta": float(budget.delta)},
+            "budget": budget.numbers(budget.total),
+            "spent": budget.numbers(self.spent),
+            "left": budget.numbers(self.left),
+            "version": self.version,
+            "facts": {name: value for name, value in self.facts.items() if name != "fingerprint"},
+            "entries": [_plain_entry(budget, entry) for entry in self.entries()],
+        }
+
+    def _terms(self) -> Account:
         with self._store.reading() as book:
             return book.account()
+
+
+def read_shares(entries: Iterable[str]) -> dict[str, Decimal] | None:
+    """Return the analysts' shares that `NAME=EPSILON` names, or None where there is none and anybody may ask.
+
+    >>> read_shares(["ana=0.5", "bo=0.25"])
+    {'ana': Decimal('0.5'), 'bo': Decimal('0.25')}
+    >>> read_shares(["ana"])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: the analyst 'ana' is not of the form NAME=EPSILON
+    """
+    shares: dict[str, Decimal] = {}
+    for entry in entries:
+        name, equals, share = entry.rpartition("=")
+        if not equals or not name:
+            raise ParameterError(f"the analyst '{entry}' is not of the form NAME=EPSILON")
+        if name in shares:
+            raise ParameterError(f"the analyst '{name}' is named twice; give each one share")
+        shares[name] = amount(share)
+    return shares or None
+
+
+def _plain_entry(budget: Budget, entry: EntryRecord) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "time": entry.time,
+        "analyst": entry.analyst,
+        "version": entry.version,
+        "question": entry.question,
+        "cost": budget.numbers(entry.cost),
+        "answered": entry.answered,
+    }
 
 
 def _purse(book: Book, account: Account, analyst: str) -> Purse:

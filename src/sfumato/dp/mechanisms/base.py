@@ -95,7 +95,7 @@ class Mechanism(Validated, ABC):
             try:
                 object.__setattr__(self, name, exact(getattr(self, name)))
             except ParameterError:
-                break  # the rules say it better
+                break  # the rules refuse it, and say what is wanted
         super().__post_init__()
 
 

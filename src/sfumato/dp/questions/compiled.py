@@ -190,12 +190,19 @@ def _key_text(key: Key) -> str:
     )
 
 
-def short_words(text: str) -> str:
-    """Return a canonical text from a ledger in a few words.
+def short_words(text: str, most: int | None = None) -> str:
+    """Return a canonical text from a ledger in a few words, cut where it is longer than `most` characters.
 
     >>> short_words('{"aggregates":["count(*)"],"where":"age < 30","by":["hour:cells:[0]"]} at epsilon 0.1')
     'count(*) where age < 30 by hour'
+    >>> short_words("count of rides", most=6)
+    'count…'
     """
+    words = _words_of_text(text)
+    return words if most is None or len(words) <= most else words[: most - 1] + "…"
+
+
+def _words_of_text(text: str) -> str:
     parts, _ = json.JSONDecoder().raw_decode(text) if text.startswith("{") else ({}, 0)
     if not isinstance(parts, dict) or "aggregates" not in parts:
         return text

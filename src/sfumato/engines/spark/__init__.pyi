@@ -2,7 +2,7 @@ from .folders import read_folder as read_folder
 from .folders import write_folder as write_folder
 from .local import tally_files as tally_files
 from .local import tally_reports as tally_reports
-from .queries.rows import SparkRows as SparkRows
+from .queries import SparkRows as SparkRows
 from .session import spark_sentences as spark_sentences
 from .session import spark_session as spark_session
 from .streams.keys import ByKey as ByKey

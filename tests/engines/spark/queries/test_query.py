@@ -15,7 +15,7 @@ from sfumato.cli.main import run
 from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.session import Session
-from sfumato.engines.spark.queries.rows import SparkRows
+from sfumato.engines.spark.queries import SparkRows
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError
 from sfumato.random import SeededSource
 

@@ -2,7 +2,9 @@
 
 What McSherry's PINQ (2009) does in a database runs on executors here; noise and ledger stay with the driver, so that a
 question costs, promises and refuses the same. A task that is tried again computes the same integers. Spark's web page
-and its event log show exact numbers of rows: keep them as secret as the rows.
+and its event log show exact numbers of rows: keep them as secret as the rows. In Spark's ANSI mode casts, sums, `floor`
+and list places raise unless they are guarded by CASEs, which Spark tries in order; it may evaluate both sides of an AND
+(Haeberlen, Pierce & Narayan 2011, section 4, on why no row may make an answer fail).
 """
 
 # ruff: noqa: S608  # names are our own, and texts are parameters
@@ -17,14 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.dp.ledger import Ledger
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
-from sfumato.dp.rows.dialect import StorageType
+from sfumato.dp.rows.dialect import Dialect, StorageType
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.engines.spark.folders import file_marks, read_cells, read_lines
-from sfumato.engines.spark.queries.dialect import SPARK
 from sfumato.engines.spark.session import spark_sentences, spark_session
-from sfumato.errors import InputError
+from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
 
 if TYPE_CHECKING:
@@ -46,6 +48,39 @@ CELLS = {  # a text that is no UTF-8 is missing; a moment is one in UTC, whateve
         f"CAST(unix_micros({{x}}) % {DAY} AS DECIMAL(18, 0)) / 1000000)"
     ),
 }
+# DuckDB's spelling of a double from Java's: 1.0E7 is 10000000, 1.5E-9 is 1.5e-09. Java before 19 may add a digit.
+_PLAIN = r"regexp_replace(CAST(try_cast({text} AS DECIMAL(38, 21)) AS STRING), r'\.?0+$', '')"
+_EXPONENT = (
+    r"format_string('%se%+03d', regexp_replace(substring_index({text}, 'E', 1), r'\.0$', ''), "
+    "try_cast(substring_index({text}, 'E', -1) AS INT))"
+)
+SPARK = Dialect(
+    name="spark",
+    match=r"rlike({x}, r'^(?:{pattern})\z')",
+    integer="try_cast({x} AS BIGINT)",
+    number="(try_cast({x} AS DOUBLE) + 0e0)",  # -0 becomes 0, which is spelled alike when it is hashed
+    day="try_cast({x} AS DATE)",
+    whole="try_cast({x} AS BIGINT)",
+    text="CAST({x} AS STRING)",
+    wide="CAST({x} AS DECIMAL(38, 0))",
+    digest="sha2({x}, 256)",
+    length="octet_length({x})",
+    holder=":{}",
+    text_type="STRING",
+    lists=False,
+    double="DOUBLE",
+    floor="CASE WHEN abs({x}) < 9e15 THEN CAST(floor({x}) AS DOUBLE) ELSE {x} END",  # beyond it doubles are whole
+    days="CAST(unix_date({x}) AS BIGINT)",
+    finite="{x} IS NOT NULL",
+    whole_real="CASE WHEN abs({x}) < 9.2e18 THEN CASE WHEN {x} = floor({x}) THEN {whole} END END",
+    real_text=(
+        f"CASE WHEN {{x}} IS NULL THEN NULL WHEN instr({{text}}, 'E') = 0 THEN regexp_replace({{text}}, r'\\.0+$', '') "
+        f"WHEN abs(try_cast({{text}} AS DOUBLE)) BETWEEN 1e-4 AND 9999999999999998e0 THEN {_PLAIN} ELSE {_EXPONENT} END"
+    ),
+    total="SUM(CAST({x} AS DECIMAL(38, 0)))",
+    item="get(array({list}), CAST({place} AS INT))",
+    materialized=False,
+)
 
 
 class SparkRows:
@@ -73,6 +108,14 @@ class SparkRows:
         """Return the rows of a folder (or one file) of Parquet or CSV, read by Spark at `master`."""
         session = spark_session(master)
         return cls(lambda: read_cells(session, path), schema, Path(path).resolve())
+
+    @classmethod
+    def of_ledger(cls, ledger: str | Path, master: str | None = None, data: str | Path | None = None) -> SparkRows:
+        """Return the rows as a ledger's schema declares them: of the folder that the ledger names, or of `data`."""
+        facts = Ledger.open(ledger).facts
+        if data is None and (facts.get("engine") != cls.engine or facts["data"] is None):
+            raise ParameterError(f"ledger '{ledger}' was not made for a folder with --engine spark; leave --engine out")
+        return cls.of_folder(facts["data"] if data is None else data, Schema.from_text(facts["schema"]), master)
 
     @classmethod
     def of_frame(cls, frame: DataFrame, schema: Schema) -> SparkRows:
@@ -156,6 +199,34 @@ class SparkRows:
         with _view(self._cells) as table:
             (found,) = self._execute(f"SELECT COUNT(*), {', '.join(parts)} FROM (SELECT {row} AS row FROM {table})", {})
         return hashlib.sha256(repr([names, *map(str, found)]).encode()).hexdigest()
+
+
+def refuse_broken_lines(session: SparkSession, path: Path) -> None:
+    """Refuse CSV files with a line that Spark cannot read as the single machine reads it.
+
+    They are read strictly once, when a ledger is made; the curator sees the rows, so here an error may speak of a line.
+    """
+    from pyspark.sql import functions
+
+    lines = read_lines(session, path)
+    if lines is None:
+        return
+    with spark_sentences(f"'{path}' cannot be read"):
+        line = functions.col("value")
+        quotes = functions.length(line) - functions.length(
+            functions.replace(line, functions.lit('"'), functions.lit(""))
+        )
+        tests = [~functions.is_valid_utf8(line), functions.is_valid_utf8(line) & (quotes % 2 == 1)]
+        found = lines.agg(*(functions.count_if(test) for test in tests)).first()
+        read_cells(session, path, strict=True).count()
+    unreadable, torn = (0, 0) if found is None else found
+    if unreadable:
+        raise InputError(f"'{path}': {unreadable} lines are not UTF-8; save the files as UTF-8")
+    if torn:
+        raise InputError(
+            f"'{path}': {torn} lines have an odd number of quotation marks, and Spark ends a row with its line; write "
+            f"cells without line breaks, or Parquet"
+        )
 
 
 @contextmanager

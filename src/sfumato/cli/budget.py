@@ -1,0 +1,116 @@
+"""The commands of a budget: make it, show it, and declare that the data changed."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from sfumato.cli.engine import EngineOptions
+from sfumato.cli.options import Flag
+from sfumato.cli.progress import steps
+
+LedgerFile = Annotated[Path, Parameter(name="LEDGER")]
+ENTRIES_SHOWN = 20
+WORDS_SHOWN = 60
+
+
+def create(
+    ledger: LedgerFile,
+    /,
+    *,
+    data: str,
+    schema: Path,
+    epsilon: str,
+    delta: str = "0",
+    accountant: Literal["pure", "zcdp"] = "pure",
+    protect: str = "rows",
+    neighbours: Literal["presence", "value"] = "presence",
+    analyst: Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=EPSILON", show_default=False)] = (),
+    engine: EngineOptions = EngineOptions(),
+) -> int:
+    """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
+
+    Args:
+        ledger: File to make; keep it safe, and never restore an older copy of it.
+        data: CSV (also .gz) or Parquet file, a folder of them for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
+        schema: TOML file that declares types, bounds and categories, without looking at the rows.
+        epsilon: The privacy loss that all answers together may reach.
+        delta: The probability with which that may fail; needed by zcdp, and to find keys that are not declared.
+        accountant: How losses add up: pure ε, or zero-concentrated (less noise for many questions).
+        protect: The unit: rows, or person:ID:ROWS:GROUPS for at most ROWS rows in each of at most GROUPS groups.
+        neighbours: Whether a unit is there or not, or has other values.
+        analyst: Who may ask, and up to which ε of their own; may be repeated. Without it anybody may.
+    """
+    from sfumato.dp.ledger.amount import Accountant, Budget, amount
+    from sfumato.dp.ledger.ledger import read_shares
+    from sfumato.dp.session import Session
+    from sfumato.schema import Schema
+
+    budget = Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=Accountant(accountant))
+    shares = read_shares(analyst)
+    with steps(1) as step:
+        step("reading")
+        declared = Schema.from_toml(schema)
+        rows: Any = data
+        if engine.spark:
+            from sfumato.engines.spark.queries import SparkRows
+
+            rows = SparkRows.of_folder(data, declared, engine.master)
+        session = Session.create(
+            ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares
+        )
+    sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
+    sys.stdout.write(f"  questions call the table {session.table}\n")
+    return 0
+
+
+def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
+    """Show what was spent, by whom and on what, and what is left.
+
+    Args:
+        ledger: The ledger file.
+        json: Print everything as JSON.
+    """
+    from sfumato.dp.ledger.ledger import Ledger
+    from sfumato.dp.questions.compiled import short_words
+
+    opened = Ledger.open(ledger)
+    if json:
+        sys.stdout.write(json_text.dumps(opened.account(), indent=2, ensure_ascii=False) + "\n")
+        return 0
+    facts = opened.facts
+    lines = [
+        f"{ledger}: {facts['table']}, version {opened.version}, protecting {facts['protect']} ({facts['neighbours']})",
+        f"  budget {opened.budget.total}  spent {opened.spent}  left {opened.left}",
+    ]
+    entries = list(opened.entries())
+    if len(entries) > ENTRIES_SHOWN:
+        lines.append(f"  … {len(entries) - ENTRIES_SHOWN} earlier entries (all of them with --json)")
+    for entry in entries[-ENTRIES_SHOWN:]:
+        asked = f"{entry.time}  {entry.analyst}  {entry.cost}  {short_words(entry.question, WORDS_SHOWN)}"
+        lines.append(f"  {entry.number:>4}  {asked}{'' if entry.answered else '  (charged, never answered)'}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = EngineOptions()) -> int:
+    """Declare that the rows have changed; what was spent stays spent.
+
+    Args:
+        ledger: The ledger file.
+        data: The new file, or the same one with its new content.
+    """
+    from sfumato.dp.session import Session
+
+    rows: Any = data
+    if engine.spark:
+        from sfumato.engines.spark.queries import SparkRows
+
+        rows = SparkRows.of_ledger(ledger, engine.master, data)
+    number = Session.open(ledger, data=rows).new_version(rows)
+    sys.stdout.write(f"{ledger}: the data are now version {number}\n")
+    return 0

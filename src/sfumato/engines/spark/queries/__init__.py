@@ -1,1 +1,0 @@
-"""Differentially private answers about rows that Spark holds."""
