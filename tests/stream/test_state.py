@@ -11,6 +11,7 @@ import pytest
 from sfumato.errors import InputError
 from sfumato.random import SeededSource
 from sfumato.stream.publishers.doca import DOCA
+from sfumato.stream.publishers.rank import RankWindows
 from sfumato.stream.state import Array, pack, unpack
 
 PARAMETERS = {"window": 3, "bounds": (0, 1.5)}
@@ -63,3 +64,20 @@ def test_a_state_holds_no_noise_to_come() -> None:
     assert len(ahead) > 64
     assert ahead[:64] not in publisher.state()
     assert len(publisher._run.words) == 0
+
+
+OLD_RANK = (
+    b"sfumato-stream-1\xa2\0\0\0\0\0\0\0"
+    b'{"publisher":"rank","fingerprint":"2982279b0630179f40a6d1cb70d270f2990e3521ce4fbfb8e2e5daae230c9f63",'
+    b'"plain":{"seq":4,"group":1},"arrays":[["waiting","<f8",[2]]]}'
+    b"\0\0\0\0\0\0\x14@\0\0\0\0\0\0\x18@"
+)
+
+
+def test_a_state_of_the_first_version_is_gone_on_with() -> None:
+    publisher = RankWindows((0, 10), window=4, block=2, rng=SeededSource(1))
+    publisher.restore(OLD_RANK)
+    assert publisher.held == 2
+    assert publisher.state() == OLD_RANK
+    out = publisher.push_many([7.0, 8.0])
+    assert (out.seq.tolist(), out.group.tolist()) == ([4, 5, 6, 7], [1, 1, 1, 1])
