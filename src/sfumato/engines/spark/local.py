@@ -76,7 +76,7 @@ def perturb_rows(
         card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
         written = count_values(rows, column, domain)
         chosen = protocol_for(protocol, domain, epsilon, written)
-        write_perturbed(rows, column, chosen, target)
+        write_report_folder(rows, column, chosen, target)
         plain = chosen.card(written)
         final = msgspec.structs.replace(plain, released=msgspec.structs.replace(plain.released, file=target.name))
         card_file.write_text(final.to_json(), encoding="utf-8")
@@ -129,7 +129,7 @@ def count_values(rows: DataFrame, column: str, domain: Sequence[Value]) -> int:
     )
 
 
-def write_perturbed(rows: DataFrame, column: str, protocol: LocalProtocol, target: Path) -> None:
+def write_report_folder(rows: DataFrame, column: str, protocol: LocalProtocol, target: Path) -> None:
     """Write a folder of report files, JSON lines, one for each part of the rows; all or nothing."""
     places = {str(value): code for code, value in enumerate(protocol.domain)}
 
