@@ -201,34 +201,6 @@ class SparkRows:
         return hashlib.sha256(repr([names, *map(str, found)]).encode()).hexdigest()
 
 
-def refuse_broken_lines(session: SparkSession, path: Path) -> None:
-    """Refuse CSV files with a line that Spark cannot read as the single machine reads it.
-
-    They are read strictly once, when a ledger is made; the curator sees the rows, so here an error may speak of a line.
-    """
-    from pyspark.sql import functions
-
-    lines = read_lines(session, path)
-    if lines is None:
-        return
-    with spark_sentences(f"'{path}' cannot be read"):
-        line = functions.col("value")
-        quotes = functions.length(line) - functions.length(
-            functions.replace(line, functions.lit('"'), functions.lit(""))
-        )
-        tests = [~functions.is_valid_utf8(line), functions.is_valid_utf8(line) & (quotes % 2 == 1)]
-        found = lines.agg(*(functions.count_if(test) for test in tests)).first()
-        read_cells(session, path, strict=True).count()
-    unreadable, torn = (0, 0) if found is None else found
-    if unreadable:
-        raise InputError(f"'{path}': {unreadable} lines are not UTF-8; save the files as UTF-8")
-    if torn:
-        raise InputError(
-            f"'{path}': {torn} lines have an odd number of quotation marks, and Spark ends a row with its line; write "
-            f"cells without line breaks, or Parquet"
-        )
-
-
 @contextmanager
 def _view(frame: DataFrame) -> Iterator[str]:
     """Give a name to a DataFrame for the statements of the block."""
