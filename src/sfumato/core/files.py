@@ -7,6 +7,7 @@ beside, flush, rename, flush the folder.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,19 @@ from types import TracebackType
 from typing import Self
 
 from sfumato.errors import InputError
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes, by which a card or a piece of evidence names it.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "empty"
+    >>> file.touch()
+    >>> sha256_of(file)[:8]
+    'e3b0c442'
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Staging:
