@@ -25,7 +25,9 @@ def say(findings: Sequence[Finding], *, json: bool) -> int:
     0
     """
     if json:
-        sys.stdout.write(json_text.dumps(_plain(findings), indent=2, ensure_ascii=False) + "\n")
+        from msgspec import to_builtins
+
+        sys.stdout.write(json_text.dumps(to_builtins(findings), indent=2, ensure_ascii=False) + "\n")
     else:
         sys.stdout.writelines(_line(finding) + "\n" for finding in findings)
     return 1 if any(finding.refuted for finding in findings) else 0
@@ -35,30 +37,12 @@ def write_evidence(
     place: Path, findings: Sequence[Finding], audit: str, inputs: Sequence[Path], parameters: Mapping[str, Any]
 ) -> None:
     """Write what was audited, with the hashes of the files read, how, and what was found."""
-    content = {
-        "audit": audit,
-        "inputs": [{"file": path.name, "sha256": _sha256(path)} for path in inputs],
-        "parameters": dict(parameters),
-        "findings": _plain(findings),
-    }
+    from sfumato.release.finding import evidence_of
+
+    content = evidence_of(findings, audit, inputs, parameters)
     place.write_text(json_text.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _line(finding: Finding) -> str:
     found = str(finding.evidence.get("reason") or finding.evidence.get("not audited") or "")
     return f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}"
-
-
-def _plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    import msgspec
-
-    return [msgspec.to_builtins(finding) for finding in findings]
-
-
-def _sha256(path: Path) -> str | None:
-    import hashlib
-
-    if str(path) == "-":  # standard input can be read once only
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -30,14 +30,9 @@ def suggest(table: Input, /, *, column: str, schema: Path | None = None) -> int:
         schema: TOML file that tells the column's type, missing marks and, if ordinal, its order.
     """
     from sfumato.schema import Schema
-    from sfumato.schema.propose import suggest as propose_hierarchy
+    from sfumato.schema.propose import suggest_column
     from sfumato.table import read
 
-    series = read(table).column(column)
-    known = None if schema is None else Schema.from_toml(schema).columns.get(column)
-    if known is None:
-        sys.stdout.write(propose_hierarchy(series).text)
-    else:
-        proposal = propose_hierarchy(series, known.kind, missing=known.missing, categories=known.categories)
-        sys.stdout.write(proposal.text)
+    known = Schema() if schema is None else Schema.from_toml(schema)
+    sys.stdout.write(suggest_column(read(table), column, known).text)
     return 0

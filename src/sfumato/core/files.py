@@ -7,6 +7,7 @@ beside, flush, rename, flush the folder.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,19 @@ from typing import Self
 from sfumato.errors import InputError
 
 LOCK = ".lock"
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes, by which a card or a piece of evidence names it.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "empty"
+    >>> file.touch()
+    >>> sha256_of(file)[:8]
+    'e3b0c442'
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Staging:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Protocol, Self
 
 from sfumato.errors import ParameterError
@@ -188,12 +188,26 @@ class Validated:
         >>> Window.from_options({"depth": 3}, called="window")
         Traceback (most recent call last):
         sfumato.errors.ParameterError: --depth is no option of window; it takes --delay
+
+        What has no default must be given.
+
+        >>> @dataclass(frozen=True)
+        ... class Delay(Validated):
+        ...     size: int
+        ...     OPTIONS = {"size": Option("How many records wait.", name="delay")}
+        >>> Delay.from_options({}, called="delay")
+        Traceback (most recent call last):
+        sfumato.errors.ParameterError: delay needs --delay
         """
         parameters = {option.name or parameter: parameter for parameter, option in cls.OPTIONS.items()}
         for name in given:
             if name not in parameters:
                 taken = ", ".join(sorted(option.flag(parameter) for parameter, option in cls.OPTIONS.items()))
                 raise ParameterError(f"{Option('').flag(name)} is no option of {called}; it takes {taken or 'none'}")
+        needed = {entry.name for entry in fields(cls) if entry.default is entry.default_factory is MISSING}  # type: ignore[arg-type]
+        for name, parameter in parameters.items():
+            if parameter in needed and name not in given and parameter not in fixed:
+                raise ParameterError(f"{called} needs {Option('').flag(name)}")
         return cls(**fixed, **{parameters[name]: value for name, value in given.items()})
 
     def __post_init__(self) -> None:

@@ -6,10 +6,13 @@ or it is not; it is never proven by a test. What is not audited is said in one s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from sfumato.core.files import sha256_of
 
 REFUTED: Literal["REFUTED"] = "REFUTED"
 NOT_REFUTED: Literal["NOT_REFUTED"] = "NOT_REFUTED"
@@ -32,6 +35,25 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def refuted(self) -> bool:
         """Whether the claim is known to be false."""
         return self.verdict == REFUTED
+
+
+def evidence_of(
+    findings: Sequence[Finding], audit: str, inputs: Sequence[Path], parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return all that is needed to repeat an audit: the hashes of the files it read, how, and what it found.
+
+    >>> evidence_of([], "release", [Path("-")], {"trials": 10})["inputs"]
+    [{'file': '-', 'sha256': None}]
+    """
+    return {
+        "audit": audit,
+        "inputs": [
+            {"file": path.name, "sha256": None if str(path) == "-" else sha256_of(path)}  # a pipe is read once only
+            for path in inputs
+        ],
+        "parameters": dict(parameters),
+        "findings": msgspec.to_builtins(findings),
+    }
 
 
 def compare_stated(

@@ -5,13 +5,12 @@ The map from rows to classes stays inside the algorithm that made it; a release 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, sha256_of
 from sfumato.release.card import Card
 from sfumato.table import Table
 from sfumato.table.formats import find_format
@@ -72,13 +71,13 @@ class Release:
             path = companion_path(target, name)
             place = staging.place(path)
             write(table.frame, place, table.delimiter)
-            card = card.for_companion(name, path.name, _sha256(place))
+            card = card.for_companion(name, path.name, sha256_of(place))
         return card
 
     def write(self, path: Path, *, name: str | None = None) -> Card:
         """Write the data alone (`-` is standard output); return the card, with the file's hash if it is one."""
         write(self.table.frame, path, self.table.delimiter)
-        return self.card if str(path) == "-" else self.card.for_file(name or path.name, _sha256(path))
+        return self.card if str(path) == "-" else self.card.for_file(name or path.name, sha256_of(path))
 
 
 def companion_path(target: Path, name: str) -> Path:
@@ -90,8 +89,3 @@ def companion_path(target: Path, name: str) -> Path:
     endings = target.suffixes[-2:] if target.suffix == ".gz" else target.suffixes[-1:]
     ending = "".join(endings)
     return target.with_name(f"{target.name.removesuffix(ending)}.{name}{ending}")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -116,6 +116,19 @@ def suggest(
     return _suggestion(series.name, "values under nothing but *: name groups of your own", {SUPPRESSED: words})
 
 
+def suggest_column(table: NamedColumns, name: str, schema: Schema) -> Suggestion:
+    """Return a hierarchy for a column of a table; the schema may tell its type, missing marks and order.
+
+    >>> from sfumato.table import Table
+    >>> suggest_column(Table(pl.DataFrame({"sex": ["F", "M"]})), "sex", Schema()).hierarchy.leaves
+    ('F', 'M')
+    """
+    known = schema.columns.get(name)
+    if known is None:
+        return suggest(table.column(name))
+    return suggest(table.column(name), known.kind, missing=known.missing, categories=known.categories)
+
+
 def _suggestion(name: str, why: str, content: dict[str, object]) -> Suggestion:
     lines = [f"# {name}: {why}", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in content.items())]
     return Suggestion(hierarchy_from_mapping(content), "\n".join(lines) + "\n")

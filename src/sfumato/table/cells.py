@@ -1,4 +1,4 @@
-r"""The grammar of published cells: the one place that writes them and reads them back.
+"""The grammar of published cells: the one place that writes them and reads them back.
 
 | text | stands for |
 |---|---|
