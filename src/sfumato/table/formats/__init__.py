@@ -1,8 +1,8 @@
 """Kinds of files that hold a table, ours and anybody's: how to tell them apart, read them and write them.
 
-A package offers a format in the group `sfumato.formats` of its entry points; one that is chosen by its ending wins over
-ours, so that whoever installs a better reader gets it. Files of our own formats are told apart by their first bytes, as
-the Unix command `file` does, so a wrong ending does no harm.
+A package offers a format in the group `sfumato.formats` of its entry points. It brings endings of its own: an ending of
+ours stays ours, so that installing a package changes no file that was read before. Files of our own formats are told
+apart by their first bytes, as the Unix command `file` does, so a wrong ending does no harm.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ def find_format(path: str | Path, start: bytes | None = None) -> Format:
     """
     found = [format_class() for format_class in plugins.every("formats", Format).values()]
     found.sort(key=lambda one: one.name != PLAIN)
-    by_ending = {ending: one for one in found for ending in one.endings}
+    by_ending: dict[str, Format] = {}
+    for one in found:
+        for ending in one.endings:
+            by_ending.setdefault(ending, one)  # ours come first, and stay
     ending = _ending(path)
     if start is None:
         if ending not in by_ending and ending:
