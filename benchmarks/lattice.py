@@ -17,7 +17,7 @@ from sfumato.hierarchy import builders as build
 from sfumato.tabular import Datafly, Incognito
 from sfumato.tabular.lattice.datafly import datafly
 from sfumato.tabular.lattice.lattice import Lattice
-from sfumato.tabular.lattice.search import satisfying
+from sfumato.tabular.lattice.search import satisfying_nodes
 from sfumato.tabular.problem import Problem
 
 QUASI = ["age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"]
@@ -72,7 +72,7 @@ def node_rows() -> list[Row]:
     def search() -> None:
         nonlocal judged
         lattice.kept.clear()
-        satisfying(lattice, limit=table.rows // 50)
+        satisfying_nodes(lattice, limit=table.rows // 50)
         judged = len(lattice.kept)
 
     def from_finest() -> None:

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 import sfumato as sf
+from sfumato.core.cells import read
 from sfumato.random import SeededSource
 from sfumato.report.charts.audit import class_picture, ratio_picture
 from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, SOFT, draw, standalone
 from sfumato.report.page.markup import Markup
 from sfumato.schema import Schema
-from sfumato.table.cells import read
 from sfumato.tabular.private.mondrian import PrivateMondrian
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.audit.linkage.matching import Join
+from sfumato.core.cells import MASKED, read
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Role
-from sfumato.table.cells import MASKED, read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ON = ["age", "sex", "zip"]
@@ -108,7 +108,7 @@ def test_candidates_are_those_of_the_slow_twin(
         assert found.first[point] == (times[0] if times else 0)
         assert found.second[point] == (times[1] if len(times) > 1 else 0)
         assert found.classes[point] == len({tuple(row[:3]) for row in fitting}) == len(join.classes_of(point))
-        assert join.known(point) == dict(zip(ON, known, strict=True))
+        assert join.facts_at(point) == dict(zip(ON, known, strict=True))
     for number in range(len(classes)):
         box = tuple(join.box(number).values())
         assert box in classes

@@ -29,7 +29,7 @@ class Bars(Format):
     """Lines whose fields are parted by two bars: a stranger's format."""
 
     name: ClassVar = "bars"
-    endings: ClassVar = (".bars",)
+    endings: ClassVar[tuple[str, ...]] = (".bars",)
 
     def read(self, data: bytes, file: str) -> Table:
         header, *rows = [line.split("||") for line in data.decode().splitlines()]

@@ -191,7 +191,7 @@ def test_columns_can_be_chosen_and_bad_requests_are_refused() -> None:
 @pytest.mark.parametrize("name", Workload.RULES)
 def test_parameters_outside_their_rules_are_refused(name: str) -> None:
     original, schema = Table(pl.DataFrame({"age": [1, 2]})), Schema.from_roles(quasi=["age"])
-    for value in Workload.RULES[name].refused():
+    for value in Workload.RULES[name].bad_values():
         with pytest.raises(ParameterError, match=f"The '{name}' parameter of Workload must be"):
             Workload.draw(original, schema, **cast("dict[str, Any]", {name: value}))
 

@@ -98,7 +98,7 @@ def adult(data: Callable[[str], Path]) -> tuple[sf.Table, sf.Schema]:
 def test_the_picked_scheme_beats_a_random_one_and_nears_the_best(data: Callable[[str], Path]) -> None:
     table, schema = adult(data)
     plan = sf.SafePub(epsilon=1).plan([sf.KAnonymity(10)])
-    coded = [column.coded() for column in public_columns(table, schema)]
+    coded = [column.as_column() for column in public_columns(table, schema)]
     schemes = Schemes.of(table, schema.settled(table), coded, plan.k, plan.beta)
     scores = np.array([schemes.score(levels) for levels in schemes.candidates()])
     noise = noise_from(SeededSource(3))

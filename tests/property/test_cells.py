@@ -9,8 +9,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.table import cells
-from sfumato.table.cells import Cell
+from sfumato.core import cells
+from sfumato.core.cells import Cell
 
 MARK = "n/a"
 PIECES = ["a", "F", "1", "2", "-", ".", "..", ",", ", ", "{", "}", "[", "]", '"', "*", "?", " ", "\n", "'", "é", "s"]

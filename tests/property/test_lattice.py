@@ -18,7 +18,7 @@ from sfumato.models.base import Model
 from sfumato.tabular import Datafly, Incognito, Optimal
 from sfumato.tabular.lattice.datafly import datafly
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.search import cheapest, minimal, satisfying
+from sfumato.tabular.lattice.search import cheapest, minimal, satisfying_nodes
 from sfumato.tabular.lattice.suppression import most_rows, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 
@@ -200,7 +200,7 @@ def test_incognito_finds_exactly_the_minimal_nodes_of_brute_force(case: Case) ->
 @given(cases(), st.integers(0, 6))
 @settings(max_examples=60, deadline=None)
 def test_nodes_within_a_suppression_limit_are_those_of_brute_force(case: Case, limit: int) -> None:
-    found = satisfying(Lattice.of(case.problem), limit)
+    found = satisfying_nodes(Lattice.of(case.problem), limit)
     for node in every_node(case):
         assert found[node] == (sum(failing_rows(case, node)) <= limit)
 
@@ -222,7 +222,7 @@ def test_optimal_is_the_cheapest_of_all_and_never_worse_than_datafly_or_incognit
     allowed = [node for node in every_node(case) if sum(failing_rows(case, node)) <= limit and accepts(node)]
     assert cost == pytest.approx(min(slow_cost(case, node, metric) for node in allowed))
     assert cost <= slow_cost(case, datafly(problem, lattice, limit), metric) + 1e-9
-    assert all(cost <= slow_cost(case, node, metric) + 1e-9 for node in minimal(satisfying(lattice)))
+    assert all(cost <= slow_cost(case, node, metric) + 1e-9 for node in minimal(satisfying_nodes(lattice)))
 
 
 @given(cases(), st.sampled_from([0, 1]), st.sampled_from([0.0, 0.2, 0.5]))

@@ -66,7 +66,7 @@ def test_counts_are_the_same_from_any_node_below(rows: list[tuple[int, str, str]
 def test_a_restricted_lattice_counts_its_own_cells_alone(rows: list[tuple[int, str, str]], data: st.DataObject) -> None:
     lattice = _lattice(rows)
     chosen = data.draw(st.sets(st.integers(0, len(lattice.codes) - 1), min_size=1))
-    part = lattice.restricted(np.array(sorted(chosen)))
+    part = lattice.restrict_to(np.array(sorted(chosen)))
     assert part.finest.example.tolist() == sorted(chosen)
     assert part.rows == sum(int(lattice.cell_rows[cell]) for cell in chosen)
     assert part.tally(part.top).sizes.tolist() == [part.rows]

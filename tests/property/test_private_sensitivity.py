@@ -35,7 +35,7 @@ SCHEMA = sf.Schema(
 
 def scores(rows: list[tuple[int, str]]) -> list[int]:
     table = sf.Table(pl.DataFrame(rows, schema=["age", "sex"], orient="row"))
-    coded = [column.coded() for column in public_columns(table, SCHEMA)]
+    coded = [column.as_column() for column in public_columns(table, SCHEMA)]
     schemes = Schemes.of(table, SCHEMA, coded, 2, Fraction(1, 2))
     return [schemes.score(levels) for levels in schemes.candidates()]
 

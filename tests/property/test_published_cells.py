@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core import cells
 from sfumato.evaluate.regions import code_original, read_regions
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.publishers.castle.columns import TupleColumn
-from sfumato.table import Table, cells
+from sfumato.table import Table
 from sfumato.table.coding import Column, code
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.microaggregation.centroids import centroid

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfumato.core.cells import column_text
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role, Schema
@@ -17,7 +18,6 @@ from sfumato.series.linking import linkings
 from sfumato.series.published import PublishedClasses
 from sfumato.series.space import Exposure, ExposureSearch, Space
 from sfumato.table import Table
-from sfumato.table.cells import column_text
 
 
 def series(tables: Sequence[Table], schema: Schema, *, l: int = 2) -> list[Finding]:

@@ -52,7 +52,7 @@ def parameter_checks(instance: Validated) -> Iterator[Check]:
     """
     yield Check("every parameter has a rule", lambda: _every_field_ruled(instance))
     for name, rule in type(instance).RULES.items():
-        for value in rule.refused():
+        for value in rule.bad_values():
             yield Check(f"{name} refuses {value!r}", lambda name=name, value=value: _refuses(instance, name, value))  # type: ignore[misc]
 
 

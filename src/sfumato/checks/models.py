@@ -26,10 +26,10 @@ def model_checks(model: Model) -> Iterator[Check]:
     """
     yield from parameter_checks(model)
     for seed in range(8):
-        yield Check(f"merging classes keeps the model (seed {seed})", partial(_merging, model, seed))
-        yield Check(f"suppressing a class keeps the model (seed {seed})", partial(_suppressing, model, seed))
+        yield Check(f"merging classes keeps the model (seed {seed})", partial(_check_merging, model, seed))
+        yield Check(f"suppressing a class keeps the model (seed {seed})", partial(_check_suppressing, model, seed))
         yield Check(f"the measure is that of the worst class (seed {seed})", partial(_obvious, model, seed))
-        yield Check(f"the compiled test agrees (seed {seed})", partial(_compiled, model, seed))
+        yield Check(f"the compiled test agrees (seed {seed})", partial(_check_kernel, model, seed))
     yield Check("a card's entry gives the model back", partial(_on_card, model))
     yield Check("its sentence can be said", partial(_speaks, model))
 
@@ -44,7 +44,7 @@ def _classes(seed: int, rows: int) -> npt.NDArray[np.int64]:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def _merging(model: Model, seed: int) -> None:
+def _check_merging(model: Model, seed: int) -> None:
     sensitive, classes = _sensitive(seed, 60), _classes(seed, 60)
     apart = model.measure(Groups.of(classes, sensitive))
     merged = model.measure(Groups.of(np.maximum(classes - 1, 0), sensitive))
@@ -52,7 +52,7 @@ def _merging(model: Model, seed: int) -> None:
     expect(better or not model.merge_monotone, f"{model.name} went from {apart} to {merged} when two classes merged")
 
 
-def _suppressing(model: Model, seed: int) -> None:
+def _check_suppressing(model: Model, seed: int) -> None:
     sensitive, classes = _sensitive(seed, 60), _classes(seed, 60)
     kept = classes > 0
     fewer = {
@@ -72,7 +72,7 @@ def _obvious(model: Model, seed: int) -> None:
     expect(math.isclose(slow, found, rel_tol=1e-9, abs_tol=1e-9), f"{model.name}: classes say {slow}, measured {found}")
 
 
-def _compiled(model: Model, seed: int) -> None:
+def _check_kernel(model: Model, seed: int) -> None:
     if model.sensitive is None or not model.compiled:
         return
     from sfumato.models.criteria_kernel import criterion_holds

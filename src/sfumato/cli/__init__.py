@@ -1,5 +1,5 @@
 """The command line: parse, call, print; every command answers with the exit codes of the contract."""
 
-from sfumato.cli.main import app, main
+from sfumato.cli.main import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

@@ -29,7 +29,7 @@ def composition(
     """Attack noisy answers on an anonymised table: drop one row, anonymise again, ask for what vanished.
 
     Finds a class of exactly k rows by itself, then drops and adds random rows, and reports the query that changes most,
-    the ratio of densities and the least ε that the answers have. Exits with 1 when the claim is refuted.
+    the ratio of densities and the least ε that the answers have. Exit code 1 if the claim is refuted.
 
     Args:
         table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.

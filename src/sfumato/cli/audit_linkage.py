@@ -30,7 +30,7 @@ def linkage(
 ) -> int:
     """Link a release with an identified list: who is tied to few rows, and what do the rows tell?
 
-    Exits with 1 when somebody of the list is tied to fewer than k rows or left with fewer than l sensitive values.
+    Exit code 1 if somebody of the list is tied to fewer than k rows or left with fewer than l sensitive values.
 
     Args:
         release: The published file; cells may be values, ranges, sets, labels, masked or *.

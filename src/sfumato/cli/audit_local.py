@@ -24,7 +24,7 @@ def local(
 ) -> int:
     """Attack files of local reports: the header's ε, the perturbing step, and a guess at every value.
 
-    The guessing is done on reports of made-up values, drawn as devices draw them. Exits with 1 when a claim is refuted.
+    The guessing is done on reports of made-up values, drawn as devices draw them. Exit code 1 if a claim is refuted.
 
     Args:
         reports: Report files, as `sfumato local perturb` writes them.

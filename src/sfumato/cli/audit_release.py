@@ -26,7 +26,7 @@ def release(
 ) -> int:
     """Attack a release from its card alone: the file, its measures, its models, its noise.
 
-    Exits with 1 when a claim is refuted; a claim that cannot be attacked says so in one sentence.
+    Exit code 1 if a claim is refuted; a claim that cannot be attacked says so in one sentence.
 
     Args:
         card: The public card, as it lies beside the release.

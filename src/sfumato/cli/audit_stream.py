@@ -32,8 +32,8 @@ def stream(
 ) -> int:
     """Attack a stream publisher: guess its records, compare equal values, watch sizes and times, weigh the values.
 
-    Records are drawn from a declared distribution, never from real data, so the finding may be published. Exits with 1
-    when a claim is refuted. Not refuted is not proven.
+    Records are drawn from a declared distribution, never from real data, so the finding may be published. Exit code 1
+    if a claim is refuted. Not refuted is not proven.
 
     Args:
         publisher: The algorithm; castle promises no ε at all and is shown for comparison.

@@ -26,7 +26,7 @@ def check(
     engine: EngineOptions = EngineOptions(),
     json: Flag = False,
 ) -> int:
-    """Measure a table: classes, k, l, t, uniques and risks; exit 1 if a requirement is broken.
+    """Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.
 
     Cells may be values, ranges, sets or *: rows belong together when they are written alike.
 
@@ -50,7 +50,7 @@ def check(
     found = measure(
         table, engine.master, quasi=names(quasi), sensitive=names(sensitive), schema=declared, c=c, models=models
     )
-    broken = [line for entry in wanted if (line := entry.broken(found))]
+    broken = [line for entry in wanted if (line := entry.breach(found))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0

@@ -24,7 +24,7 @@ def experiment(
     data: Path | None = None,
     quick: Flag = False,
 ) -> int:
-    """Do a source's tables and figures again: tidy rows, pictures, and a page with its numbers beside ours.
+    """Repeat the tables and figures of a paper: tidy rows, pictures, and a page with its numbers beside ours.
 
     Cases that are done are kept in OUT: after a kill or Ctrl-C the same command goes on where it was.
 

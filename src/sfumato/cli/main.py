@@ -27,7 +27,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "check": (
         "check:check",
-        "Measure a table: classes, k, l, t, uniques and risks; exit 1 if a requirement is broken.",
+        "Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.",
     ),
     "schema": (
         "propose:schema",
@@ -98,13 +98,16 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "experiment": (
         "experiment:experiment",
-        "Do a source's tables and figures again: tidy rows, pictures, and a page with its numbers beside ours.",
+        "Repeat the tables and figures of a paper: tidy rows, pictures, and a page with its numbers beside ours.",
     ),
 }
 
 
-def build() -> App:
-    """Return the command line with all its commands, none of them loaded."""
+def build(arguments: Sequence[str] = ()) -> App:
+    """Return the command line; no command is loaded but the one that the arguments begin with.
+
+    A command that is only listed shows its first sentence; the one that is asked for shows all that it says of itself.
+    """
     made = App(
         name="sfumato",
         help="Publish data about people so that no person can be traced.",
@@ -118,11 +121,9 @@ def build() -> App:
     for typed, (place, words) in COMMANDS.items():
         family, _, name = typed.rpartition(" ")
         home = groups[family] if family else made
-        home.command(f"sfumato.cli.{place}", name=name, help=words)
+        asked = typed in {" ".join(arguments[:count]) for count in (1, 2)}
+        home.command(f"sfumato.cli.{place}", name=name, help=None if asked else words)
     return made
-
-
-app = build()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -141,7 +142,7 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(shown, io.TextIOWrapper):  # a terminal without Greek letters shows them escaped
             shown.reconfigure(errors="backslashreplace")
     try:
-        code = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        code = build(arguments)(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except SfumatoError as error:
         return _say(str(error), error.exit_code)

@@ -76,34 +76,40 @@ def _group(title: str, name: str, words: str, entries: Sequence[tuple[str, Any, 
 
 def _fields(classes: Classes) -> Iterator[tuple[str, Any, Any]]:
     """Yield each option once, with the type of the first class that takes it and the sentences of all."""
-    entries: dict[str, tuple[Any, dict[str, list[str]]]] = {}
+    entries: dict[str, tuple[Any, dict[str, dict[str, str]]]] = {}
     for called, kind in classes.items():
         hints = get_type_hints(kind)
         for parameter, option in kind.OPTIONS.items():
-            name = option.name or parameter
-            _, sentences = entries.setdefault(name, (hints[parameter], {}))
-            sentences.setdefault(_sentence(kind, parameter, option.words), []).append(called)
+            _, sentences = entries.setdefault(option.name or parameter, (hints[parameter], {}))
+            sentences.setdefault(option.words, {})[called] = _default(kind, parameter)
     for name, (hint, sentences) in entries.items():
-        words = " ".join(_with_takers(text, takers, len(classes)) for text, takers in sentences.items())
-        annotation, default = _annotated(hint, words)
+        words = " ".join(_sentence(text, takers) for text, takers in sentences.items())
+        annotation, default = _as_option(hint, words)
         yield name, annotation, default
 
 
-def _with_takers(sentence: str, takers: Sequence[str], every: int) -> str:
-    """Return a sentence and who takes the option; where most of several classes do, nobody needs a list."""
-    return sentence if 1 < every <= 2 * len(takers) else f"{sentence.removesuffix('.')} ({', '.join(takers)})."
-
-
-def _sentence(kind: type[Validated], parameter: str, words: str) -> str:
-    """Return what an option does, and what stands where it is not given."""
+def _default(kind: type[Validated], parameter: str) -> str:
+    """Return what stands where an option is not given, as words; nothing where that is nothing to speak of."""
     default = next((entry.default for entry in fields(kind) if entry.name == parameter), MISSING)  # type: ignore[arg-type]
-    if default is MISSING or default is None or isinstance(default, bool | tuple):
-        return words
-    stands = f"{default:g}" if isinstance(default, float) else default
-    return f"{words.removesuffix('.')}; {stands} unless given."
+    unspoken = default is MISSING or default is None or isinstance(default, bool | tuple)
+    return "" if unspoken else f"{default:g} unless given" if isinstance(default, float) else f"{default} unless given"
 
 
-def _annotated(hint: Any, words: str) -> tuple[Any, Any]:
+def _sentence(text: str, takers: Mapping[str, str]) -> str:
+    """Return what an option does, who takes it, and what stands where it is not given.
+
+    >>> _sentence("How long to search.", {"best": "60 unless given", "kanonymeans*": ""})
+    'How long to search (best: 60 unless given; kanonymeans*).'
+    """
+    plain = text.removesuffix(".")
+    defaults = set(takers.values())
+    if len(defaults) == 1:
+        default = defaults.pop()
+        return f"{plain}{f'; {default}' if default else ''} ({', '.join(takers)})."
+    return f"{plain} ({'; '.join(f'{name}: {default}' if default else name for name, default in takers.items())})."
+
+
+def _as_option(hint: Any, words: str) -> tuple[Any, Any]:
     """Return a parameter's type as an option that may be left out, with its default."""
     if get_origin(hint) in {Union, UnionType}:
         hint = next(part for part in get_args(hint) if part is not type(None))

@@ -24,7 +24,7 @@ def series(
 ) -> int:
     """Attack a series of releases by difference and intersection, from the published files alone.
 
-    Exits with 1 when somebody is exposed: fewer than l sensitive values remain possible for a person.
+    Exit code 1 if somebody is exposed: fewer than l sensitive values remain possible for a person.
 
     Args:
         tables: The published files, oldest first.

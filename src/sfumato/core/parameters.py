@@ -26,7 +26,7 @@ class Rule(Protocol):
     @property
     def wanted(self) -> str: ...
     def accepts(self, value: object) -> bool: ...
-    def refused(self) -> list[object]: ...
+    def bad_values(self) -> list[object]: ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Whole:
     def accepts(self, value: object) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and value >= self.least
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [self.least - 1, self.least + 0.5, "x", None, True]
 
 
@@ -74,7 +74,7 @@ class Real:
             return False
         return (self.least < value if self.above else self.least <= value) and value <= self.most
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         high: list[object] = [] if math.isinf(self.most) else [self.most + 0.1]
         return [self.least - 0.1, *([self.least] if self.above else []), *high, math.nan, "x", None]
 
@@ -96,7 +96,7 @@ class OneOf:
     def accepts(self, value: object) -> bool:
         return any(type(value) is type(option) and value == option for option in self.options)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return ["no such option", 7]
 
 
@@ -117,8 +117,8 @@ class Optional:
     def accepts(self, value: object) -> bool:
         return value is None or self.rule.accepts(value)
 
-    def refused(self) -> list[object]:
-        return [value for value in self.rule.refused() if value is not None]
+    def bad_values(self) -> list[object]:
+        return [value for value in self.rule.bad_values() if value is not None]
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Name:
     def accepts(self, value: object) -> bool:
         return isinstance(value, str) and bool(value)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return ["", 3, None]
 
 
@@ -142,7 +142,7 @@ class Name:
 class Option:
     """A parameter at the command line: a sentence that explains it, and its name there if that is another one.
 
-    >>> Option("How often the whole is cut at most.").flag("depth")
+    >>> Option("Largest number of cuts between the whole domain and a box.").flag("depth")
     '--depth'
     >>> Option("The window's size.", name="delay").flag("window")
     '--delay'

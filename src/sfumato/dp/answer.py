@@ -110,7 +110,7 @@ class Answer:
         }
         for column in self.stored.columns:
             for suffix, values in (("", column.values), ("_low", column.low), ("_high", column.high)):
-                data[column.name + suffix] = _fitting(values)
+                data[column.name + suffix] = _fit_column(values)
         return pl.DataFrame(data, strict=False)
 
     @property
@@ -198,7 +198,7 @@ class AnswerFiles:
             self.picture.write_text(draw(answer), encoding="utf-8")
 
 
-def _fitting(values: list[Value]) -> list[Value]:
+def _fit_column(values: list[Value]) -> list[Value]:
     """Return values that a column of a frame can hold: integers beyond 64 bits, all of them noise, become floats."""
     wide = any(isinstance(value, int) and value.bit_length() > INTEGER_BITS for value in values)
     return [float(value) if wide and isinstance(value, int) else value for value in values]
@@ -242,7 +242,7 @@ def _nonnegative(column: AnswerColumn) -> AnswerColumn:
     return msgspec.structs.replace(column, **lists)
 
 
-def _consistent(column: AnswerColumn) -> AnswerColumn:
+def _make_consistent(column: AnswerColumn) -> AnswerColumn:
     if not column.counts:
         return column
     made = norm_sub([value for value in column.values if isinstance(value, int | float)])
@@ -283,6 +283,6 @@ def _whole(value: Value) -> Value:
 
 STEPS: dict[str, Callable[[AnswerColumn], AnswerColumn]] = {
     "nonnegative": _nonnegative,
-    "consistent": _consistent,
+    "consistent": _make_consistent,
     "integer": _integer,
 }

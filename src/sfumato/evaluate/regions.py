@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.core import cells
+from sfumato.core.cells import Cell
 from sfumato.errors import InputError
 from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import Kind, is_missing, parse
-from sfumato.table import Table, cells
-from sfumato.table.cells import Cell
+from sfumato.table import Table
 from sfumato.table.coding import EPOCH, Column, code
 from sfumato.table.distinct import distinct
 
@@ -189,7 +190,9 @@ def _from_labels(column: Column, texts: pl.Series) -> Regions:
         region = read(label)
         if region is None:
             row = (texts.index_of(label) or 0) + 1
-            raise InputError(f"column '{texts.name}' row {row}: '{label}' cannot be read; wanted {_wanted(column)}")
+            raise InputError(
+                f"column '{texts.name}' row {row}: '{label}' cannot be read; wanted {_wanted_cells(column)}"
+            )
         regions.append(region)
     runs = np.array([run for found, _ in regions for run in found], dtype=np.float64).reshape(-1, 2)
     starts = np.cumsum([0, *(len(found) for found, _ in regions)])
@@ -295,7 +298,7 @@ def _starts(there: Flags) -> Index:
     return np.concatenate([[0], np.cumsum(there)])
 
 
-def _wanted(column: Column) -> str:
+def _wanted_cells(column: Column) -> str:
     if column.attribute.hierarchy is not None:
         return "a label of the hierarchy, or *"
     example = {

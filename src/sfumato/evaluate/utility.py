@@ -16,13 +16,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.cells import joint
 from sfumato.core.parameters import Whole
 from sfumato.errors import InputError, ParameterError
 from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_worded, read_regions
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.kinds import is_missing, parse
 from sfumato.table import Table
-from sfumato.table.cells import joint
 from sfumato.table.coding import EPOCH, Column
 from sfumato.table.distinct import distinct
 

@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from sfumato.core.cells import INTEGER, PERIODS, SUPPRESSED, Number, masked_text, range_text
 from sfumato.errors import ParameterError
 from sfumato.hierarchy.tree import Hierarchy
-from sfumato.table.cells import INTEGER, PERIODS, SUPPRESSED, Number, masked_text, range_text
 
 
 def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: Number = 0) -> Hierarchy:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.cells import PERIODS
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.tree import Hierarchy
-from sfumato.table.cells import PERIODS
 
 KEYS = {
     "intervals": ("low", "high", "values", "widths", "edges", "origin"),

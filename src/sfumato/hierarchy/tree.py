@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.cells import SUPPRESSED, literal
 from sfumato.errors import SchemaError
-from sfumato.table.cells import SUPPRESSED, literal
 
 Tree: TypeAlias = "dict[str, Tree]"
 

@@ -39,7 +39,7 @@ class DomainRule:
             return False
         return all(_is_value(entry) for entry in value) and len(set(value)) == len(value)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         third: list[object] = [] if self.size is None else [("a", "b", "c")]
         return [(), ("a",), ("a", "a"), ("a", 1.5), ("a", True), ("a", "\ud800"), "ab", None, *third]
 
@@ -57,7 +57,7 @@ class Sentence:
     def accepts(self, value: object) -> bool:
         return isinstance(value, str)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [3, None]
 
 

@@ -62,14 +62,14 @@ def model_on_card(entry: MeasuredModel, parameters: Mapping[str, Any]) -> Model 
 def _kinds() -> list[ModelClass]:
     """Return every model that is offered: those of sizes first, then those that need fewer options."""
     every = plugins.every("models", Model).values()
-    return sorted(every, key=lambda kind: (_has_column(kind), len(_required(kind)), kind.called))
+    return sorted(every, key=lambda kind: (_has_column(kind), len(_required_parameters(kind)), kind.called))
 
 
 def _has_column(kind: ModelClass) -> bool:
     return any(field.name == "column" for field in fields(kind))  # type: ignore[arg-type]  # models are dataclasses
 
 
-def _required(kind: ModelClass) -> Sequence[str]:
+def _required_parameters(kind: ModelClass) -> Sequence[str]:
     """Return the parameters that a model cannot do without, its column apart."""
     plain = [field.name for field in fields(kind) if field.default is MISSING]  # type: ignore[arg-type]
     return [name for name in plain if name != "column"]
@@ -85,7 +85,7 @@ def _flag(kind: ModelClass, parameter: str) -> str:
 
 def _refuse_incomplete(kind: ModelClass, given: Mapping[str, Any]) -> None:
     names = _option_names(kind)
-    for parameter in _required(kind):
+    for parameter in _required_parameters(kind):
         if names.get(parameter, parameter) not in given:
             raise ParameterError(f"{_flag(kind, kind.asks)} needs {_flag(kind, parameter)}; give both")
 

@@ -150,7 +150,7 @@ def _histograms(classes: Counts, column: Column, person: Counts | None, weights:
 
 def _triples(classes: Counts, codes: Counts, size: int, weights: Counts | None = None) -> tuple[Counts, Counts, Counts]:
     """Return every (class, value) pair that occurs, in order, and how often."""
-    pairs = distinct([classes, codes], [int(classes.max()) + 1, size]).weighted(weights)
+    pairs = distinct([classes, codes], [int(classes.max()) + 1, size]).with_weights(weights)
     return classes[pairs.examples], codes[pairs.examples], pairs.counts
 
 

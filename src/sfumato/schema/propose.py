@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from sfumato.core.cells import SUPPRESSED
 from sfumato.errors import InputError
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.builders import growing_widths
@@ -21,7 +22,6 @@ from sfumato.schema.attribute import Attribute
 from sfumato.schema.kinds import Kind, detect, is_missing, parse
 from sfumato.schema.roles import Role
 from sfumato.schema.schema import NamedColumns, Schema, toml_key, toml_value
-from sfumato.table.cells import SUPPRESSED
 
 OPENING = """\
 # Proposed schema: roles are guesses from names, types and limits are read from the rows. Correct them.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.table.cells import column_text
+from sfumato.core.cells import column_text
 from sfumato.table.distinct import distinct
 
 Integers = npt.NDArray[np.int64]

@@ -39,7 +39,7 @@ class Interval:
         numbers = all(isinstance(limit, int | float) and not isinstance(limit, bool) for limit in value)
         return numbers and all(math.isfinite(limit) for limit in value) and value[0] < value[1]
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [(1, 0), (0, 0), (0, math.inf), (0,), 5, "x", None]
 
 
@@ -56,7 +56,7 @@ class Intervals:
     def accepts(self, value: object) -> bool:
         return isinstance(value, tuple) and bool(value) and all(Interval().accepts(pair) for pair in value)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [(), ((1, 0),), (0, 1), "x", None]
 
 

@@ -73,7 +73,7 @@ class AnyPublisher:
     def accepts(self, value: object) -> bool:
         return isinstance(value, Publisher) and "epsilon" in value.card("value").guarantee.parameters
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return ["rank", 3, None]
 
 
@@ -198,7 +198,7 @@ class Clocked:
     def accepts(self, value: object) -> bool:
         return isinstance(value, ClockWindows)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return ["clock", 3, None]
 
 

@@ -10,9 +10,7 @@ import datetime as dt
 from collections.abc import Iterable
 from functools import cached_property
 
-from sfumato.errors import SchemaError, suggestion
-from sfumato.schema import Attribute, Kind
-from sfumato.table.cells import (
+from sfumato.core.cells import (
     MISSING_MARKS,
     SUPPRESSED,
     Cell,
@@ -25,6 +23,8 @@ from sfumato.table.cells import (
     read,
     set_text,
 )
+from sfumato.errors import SchemaError, suggestion
+from sfumato.schema import Attribute, Kind
 
 
 class CellAxis:
@@ -136,7 +136,7 @@ class CellAxis:
         if text is not None and text in self._nodes:
             return self._nodes[text]
         if cell.ends is not None and text is not None:
-            return self._under(text) if self._nodes else self._ordered(text, *cell.ends)
+            return self._under(text) if self._nodes else self._words_between(text, *cell.ends)
         return set().union(*(self._under(word) for word in (*cell.words, *cell.masks)))
 
     def _under(self, word: str) -> set[str]:
@@ -151,7 +151,7 @@ class CellAxis:
             raise SchemaError(f"column '{self.attribute.name}': '{word}' is not in the hierarchy{near}")
         return {word}
 
-    def _ordered(self, text: str, low: str, high: str) -> set[str]:
+    def _words_between(self, text: str, low: str, high: str) -> set[str]:
         words = () if self.attribute is None or self.attribute.categories is None else self.attribute.categories
         if low not in words or high not in words:
             raise SchemaError(f"the range '{text}' has no known order; declare the column's categories in their order")

@@ -35,10 +35,10 @@ class Numbering:
         """The number of distinct rows."""
         return len(self.counts)
 
-    def weighted(self, weights: Keys | None) -> Numbering:
+    def with_weights(self, weights: Keys | None) -> Numbering:
         """The same distinct rows, each row counted as often as it weighs.
 
-        >>> distinct([np.array([3, 1, 3])], [4]).weighted(np.array([2, 5, 1])).counts.tolist()
+        >>> distinct([np.array([3, 1, 3])], [4]).with_weights(np.array([2, 5, 1])).counts.tolist()
         [5, 3]
         """
         return self if weights is None else replace(self, counts=tally(self.ids, weights, self.count))

@@ -84,7 +84,7 @@ class Problem:
         sizes = [column.size for column in (*self.quasi, *self.sensitive.values())]
         if self.person is not None:
             columns, sizes = [*columns, self.person], [*sizes, int(self.person.max()) + 1]
-        return distinct(columns, sizes).weighted(self.weights)
+        return distinct(columns, sizes).with_weights(self.weights)
 
     @cached_property
     def whole(self) -> Groups:
@@ -163,11 +163,11 @@ possible
             side = "at most" if model.at_least else "at least"
             raise UnsatisfiableError(
                 f"{model.name} with {model.asked:g} cannot be reached: column '{model.sensitive}' over the whole "
-                f"table has {best:.6g}, so {side} {_rounded(best, up=not model.at_least)} is possible"
+                f"table has {best:.6g}, so {side} {_askable(best, up=not model.at_least)} is possible"
             )
 
 
-def _rounded(value: float, *, up: bool) -> str:
+def _askable(value: float, *, up: bool) -> str:
     """Return a value that can be asked for: cut, never rounded past what the table has."""
     scaled = np.ceil(value * 1e4 - 1e-6) if up else np.floor(value * 1e4 + 1e-6)
     return f"{scaled / 1e4:g}"

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.core.cells import LIMITS, SUPPRESSED, literal, range_text, set_text
 from sfumato.schema import Kind
-from sfumato.table.cells import LIMITS, SUPPRESSED, literal, range_text, set_text
 from sfumato.table.coding import Codes, Column
 
 Index = npt.NDArray[np.int64]

@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 
 from sfumato.audit.composition.neighbours import Change, Classes, Index
+from sfumato.core.cells import range_text, set_text
 from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.errors import SchemaError
 from sfumato.evaluate.regions import Regions, read_regions
 from sfumato.evaluate.workload import COUNTING, Boxes, Counting, Floats, Queries
 from sfumato.schema import Kind, Role, Schema
 from sfumato.table import Table
-from sfumato.table.cells import range_text, set_text
 from sfumato.table.coding import EPOCH, Column
 from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.recode import recode

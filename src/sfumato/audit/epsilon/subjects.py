@@ -48,7 +48,7 @@ def _same_seed(epsilon: Fraction) -> Trial:
     return Trial(run, list(number_pairs()))
 
 
-def _floating(epsilon: Fraction) -> Trial:
+def _float_laplace_trial(epsilon: Fraction) -> Trial:
     scale = float(1 / epsilon)
 
     def run(value: float, count: int, source: Source) -> Floats:
@@ -63,7 +63,7 @@ KNOWN_FAILURES: dict[str, Callable[[Fraction], Trial]] = {  # and the bare sampl
     "discrete-laplace": lambda epsilon: _sampler(1 / epsilon),
     "half-laplace": lambda epsilon: _sampler(1 / (2 * epsilon)),
     "same-seed": _same_seed,
-    "float-laplace": _floating,
+    "float-laplace": _float_laplace_trial,
     "wrong-sensitivity": lambda epsilon: _sampler(1 / epsilon, FORGOTTEN),
     "exponential-without-two": lambda epsilon: ExponentialMechanism(epsilon, monotone=True).trial(),
 }

@@ -93,7 +93,7 @@ def _tied_example(join: Join, found: Candidates, point: int) -> dict[str, Any]:
     """Return one person for the evidence: the row of the list, what it says, and the rows that fit."""
     return {
         "row of the list": int(join.first[point]) + 1,
-        "known": join.known(point),
+        "known": join.facts_at(point),
         "rows": int(found.rows[point]),
         "classes": int(found.classes[point]),
         "boxes": join.boxes_of(point),
@@ -213,7 +213,7 @@ def _exposed_example(join: Join, found: Candidates, point: int, sensitive: str, 
         left.pop(max((value for value in left if value != top), key=lambda value: left[value]))
     return {
         "row of the list": int(join.first[point]) + 1,
-        "known": join.known(point),
+        "known": join.facts_at(point),
         "values": shown,
         "left": sorted(left),
         "classes": len(classes),

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.core.cells import MISSING_MARKS, Cell, day_of, is_under_mask, number, read
 from sfumato.errors import SchemaError, suggestion
 from sfumato.schema import Attribute, Kind
-from sfumato.table.cells import MISSING_MARKS, Cell, day_of, is_under_mask, number, read
 
 Integers = npt.NDArray[np.int64]
 Runs = list[tuple[int, int]]
@@ -45,7 +45,7 @@ class Fits:
         part = slice(self.starts[text], self.starts[text + 1])
         return list(zip(self.low[part].tolist(), self.high[part].tolist(), strict=True))
 
-    def covering(self, code: int) -> npt.NDArray[np.bool_]:
+    def texts_covering(self, code: int) -> npt.NDArray[np.bool_]:
         """Which texts may stand for a code."""
         owners = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         found = np.zeros(len(self.starts) - 1, dtype=np.bool_)

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from sfumato.audit.linkage.fitting import Integers, fit
+from sfumato.core.cells import column_text
 from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
 from sfumato.series.published import code_texts
 from sfumato.table import Table
-from sfumato.table.cells import column_text
 from sfumato.table.distinct import Numbering, distinct
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Join:
         """The classes that fit a point, looked up one by one."""
         fitting = np.ones(len(self.cells), dtype=np.bool_)
         for column, fits in enumerate(self._fits):
-            fitting &= fits.covering(int(self.points[point, column]))[self.cells[:, column]]
+            fitting &= fits.texts_covering(int(self.points[point, column]))[self.cells[:, column]]
         return np.flatnonzero(fitting)
 
     def values(self, sensitive: str | None) -> tuple[Sequence[str], Integers]:
@@ -117,7 +117,7 @@ class Join:
         """The published texts of the first few classes that fit a point."""
         return [self.box(number) for number in self.classes_of(point)[:SHOWN].tolist()]
 
-    def known(self, point: int) -> dict[str, str]:
+    def facts_at(self, point: int) -> dict[str, str]:
         """What the list says of the people at a point."""
         row = int(self.first[point])
         return {name: values[row] for name, values in zip(self.on, self._listed, strict=True)}

@@ -66,7 +66,7 @@ def _findings(stated: Card, file: Path | None, trials: int, rng: Source | None) 
         _same_file(stated, file),
         _same_shape(stated, table),
         *DOORS[stated.door](stated, table, file, trials, rng),
-        *_warned(stated),
+        *_seed_findings(stated),
     ]
 
 
@@ -111,7 +111,7 @@ def _same_shape(card: Card, table: Table) -> Finding:
     return compare_stated(claim, wrong, {"rows": table.rows, "columns": list(table.names)}, bound=table.rows)
 
 
-def _warned(card: Card) -> list[Finding]:
+def _seed_findings(card: Card) -> list[Finding]:
     """Return a refutation where the card itself says that noise came from a seed: whoever has it can take it off."""
     noisy = card.guarantee.neighbours is not None
     seeded = [warning for warning in card.warnings if noisy and "from a seed" in warning]

@@ -44,7 +44,7 @@ def private_findings(card: Card, trials: int, rng: Source | None) -> list[Findin
 def sampling_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
     """Return what became of SafePub's promise: the exact δ of its sampling, worked out again without any trial."""
     del trials, rng
-    return [_sampling(card), *_scheme(card)]
+    return [_sampling_finding(card), *_scheme(card)]
 
 
 def box_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
@@ -58,7 +58,7 @@ def _words(parameters: dict[str, Any]) -> str:
     return ", ".join(f"{signs.get(name, name)}={value:g}" for name, value in numbers.items())
 
 
-def _sampling(card: Card) -> Finding:
+def _sampling_finding(card: Card) -> Finding:
     """Return whether sampling and suppression have a larger δ than the card says."""
     stated = card.guarantee.parameters
     loss = float(card.released.settings.get("epsilon_sampling", stated["epsilon"]))
@@ -86,10 +86,10 @@ def sampled_delta(k: int, beta: float, loss: float) -> tuple[float, int]:
     share = (factor - 1 + beta) / factor  # from a count of share·n on, one row more is too likely
     largest = math.ceil(4 * k / share) + 50
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
-    before = _shown(0, k, beta, logs)
+    before = _published_size_law(0, k, beta, logs)
     worst, rows = 0.0, 1
     for count in range(1, largest + 1):
-        after = _shown(count, k, beta, logs)
+        after = _published_size_law(count, k, beta, logs)
         shorter = np.zeros_like(after)
         shorter[: len(before)] = before
         for one, other in ((after, shorter), (shorter, after)):
@@ -99,7 +99,7 @@ def sampled_delta(k: int, beta: float, loss: float) -> tuple[float, int]:
     return worst, rows
 
 
-def _shown(rows: int, k: int, beta: float, logs: Reals) -> Reals:
+def _published_size_law(rows: int, k: int, beta: float, logs: Reals) -> Reals:
     """Return the law of the published size of a class of `rows`: its sample, or 0 where that is below k."""
     sizes = np.arange(rows + 1)
     law: Reals = np.exp(

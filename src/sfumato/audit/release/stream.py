@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from sfumato.core.cells import SUPPRESSED
 from sfumato.evaluate.check import check
 from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.schema import Role
 from sfumato.table import Table
-from sfumato.table.cells import SUPPRESSED
 
 COUNTERS = ("group", "size", "seq")
 

@@ -49,7 +49,7 @@ def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Sourc
     findings = [entry.finding(card, groups) for entry in again]
     findings.append(_as_stated(card, table, classes, groups.count, again))
     if card.released.order == "shuffled":
-        findings.append(_shuffled(table, classes))
+        findings.append(_shuffle_finding(table, classes))
     return [*findings, *private_findings(card, trials, rng)]
 
 
@@ -134,7 +134,7 @@ def _as_stated(card: Card, table: Table, classes: Sequence[str], count: int, aga
     return compare_stated("the measures on the card are those of the file", wrong, evidence)
 
 
-def _shuffled(table: Table, classes: Sequence[str]) -> Finding:
+def _shuffle_finding(table: Table, classes: Sequence[str]) -> Finding:
     """Return whether rows of a class stand side by side more often than a shuffle leaves them.
 
     In a random order two neighbours are of one class Σ n(n-1)/N times on average; the number is nearly Poisson

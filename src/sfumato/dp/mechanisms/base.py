@@ -52,7 +52,7 @@ class Positive:
     def accepts(self, value: object) -> bool:
         return isinstance(value, Fraction) and value > 0 and (self.below is None or value < self.below)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [0, -1, "x", None, float("nan"), *([] if self.below is None else [self.below])]
 
 

@@ -37,7 +37,7 @@ class DifferentOnes:
     def accepts(self, value: object) -> bool:
         return isinstance(value, tuple) and 2 <= len(value) == len(set(value))
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [(), ("no",), ("no", "yes", "no"), 3, None]
 
 

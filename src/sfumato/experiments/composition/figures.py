@@ -33,7 +33,7 @@ def draw(rows: Rows) -> Sequence[Figure]:
         _changes(rows["changes"]),
         _distribution(rows["distribution"]),
         _calibrations(rows),
-        _surviving(rows),
+        _surviving_figure(rows),
     ]
 
 
@@ -233,7 +233,7 @@ def _calibrations(rows: Rows) -> Figure:
     )
 
 
-def _surviving(rows: Rows) -> Figure:
+def _surviving_figure(rows: Rows) -> Figure:
     panels = [_beside(rows, table) for table in SHOWN if table in set(rows["private-mondrian"]["table"])]
     panels += list(_by_ratio(rows))
     return Figure(

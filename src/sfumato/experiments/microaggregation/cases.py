@@ -64,7 +64,7 @@ def _uniform(draw: np.random.Generator) -> Records:
     return draw.uniform(-SIDE, SIDE, (ROWS, COLUMNS))
 
 
-def _clustered(draw: np.random.Generator) -> Records:
+def _clustered_records(draw: np.random.Generator) -> Records:
     """Return natural groups of three to five records around uniform centres."""
     groups: list[Records] = []
     while sum(map(len, groups)) < ROWS:
@@ -73,7 +73,7 @@ def _clustered(draw: np.random.Generator) -> Records:
     return np.clip(np.concatenate(groups)[:ROWS], -SIDE, SIDE)
 
 
-DRAWN: dict[str, Callable[[np.random.Generator], Records]] = {"SimU": _uniform, "SimC": _clustered}
+DRAWN: dict[str, Callable[[np.random.Generator], Records]] = {"SimU": _uniform, "SimC": _clustered_records}
 
 
 def find_groups(algorithm: str, x: Records, k: int, seed: int) -> Labels:

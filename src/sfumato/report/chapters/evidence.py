@@ -14,13 +14,13 @@ import numpy.typing as npt
 import polars as pl
 from msgspec.structs import replace
 
+from sfumato.core.cells import SUPPRESSED
 from sfumato.evaluate.check import Measures, Risk, check, risks
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
-from sfumato.table.cells import SUPPRESSED
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
 
 

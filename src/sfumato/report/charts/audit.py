@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.core.cells import read
 from sfumato.errors import InputError
 from sfumato.release import Finding
 from sfumato.report.charts import short_label
 from sfumato.report.charts.svg import AFTER, BEFORE, BEFORE_FILL, INK, SOFT, draw
 from sfumato.report.page.markup import Markup
-from sfumato.table.cells import read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -104,7 +104,7 @@ class CategoryList:
             return False
         return len(set(value)) == len(value) > 1
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [(), ("a",), ("a", "a"), ("a", 1), "ab", None]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.table.cells import SUPPRESSED
+from sfumato.core.cells import SUPPRESSED
 from sfumato.tabular.base import Partition
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels

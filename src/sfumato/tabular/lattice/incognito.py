@@ -17,7 +17,7 @@ from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymi
 from sfumato.tabular.lattice.full_domain import chosen_partition
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.loss import METRIC, METRICS
-from sfumato.tabular.lattice.search import minimal, satisfying
+from sfumato.tabular.lattice.search import minimal, satisfying_nodes
 from sfumato.tabular.problem import Problem
 
 
@@ -76,20 +76,20 @@ class Incognito(PartitionAnonymizer):
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest minimal node."""
         lattice = Lattice.of(problem)
-        return chosen_partition(problem, lattice, self._ranked(lattice)[0], self.ranges, None)
+        return chosen_partition(problem, lattice, self._rank_nodes(lattice)[0], self.ranges, None)
 
     def minimal_nodes(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[Node]:
         """Return all minimal nodes, the one that is released first."""
         lattice = Lattice.of(Problem.of(table, schema, list(models)))
-        return [_node(lattice, levels) for levels in self._ranked(lattice)]
+        return [_node(lattice, levels) for levels in self._rank_nodes(lattice)]
 
     def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
         """Return a line for every minimal node, the released one first."""
         return [str(node) for node in self.minimal_nodes(table, schema, models)]
 
-    def _ranked(self, lattice: Lattice) -> list[Levels]:
+    def _rank_nodes(self, lattice: Lattice) -> list[Levels]:
         cost = METRICS[self.metric]
-        nodes = minimal(satisfying(lattice))
+        nodes = minimal(satisfying_nodes(lattice))
         return sorted(nodes, key=lambda levels: cost(lattice, lattice.tally(levels)).total)
 
 

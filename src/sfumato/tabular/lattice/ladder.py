@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.cells import SUPPRESSED, literal, range_text
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
-from sfumato.table.cells import SUPPRESSED, literal, range_text
 from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]

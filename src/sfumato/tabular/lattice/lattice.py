@@ -225,7 +225,7 @@ class Lattice:
         )
         return replace(self, criteria=chosen, uncompiled=(), absorbs=True)
 
-    def restricted(self, cells: Int64s) -> Lattice:
+    def restrict_to(self, cells: Int64s) -> Lattice:
         """Return the lattice of some of the finest groups alone, given by their place, in rising order."""
         from sfumato.tabular.lattice.kernel import Frequencies
 

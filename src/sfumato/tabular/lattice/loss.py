@@ -46,4 +46,4 @@ METRICS: dict[str, Callable[[Lattice, JudgedNode], NodeCost]] = {
     "discernibility": discernibility,
     "height": height,
 }
-METRIC = Option("What the chosen generalisation has least of.")
+METRIC = Option("Cost that the chosen generalisation minimises.")

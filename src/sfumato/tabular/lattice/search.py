@@ -22,7 +22,7 @@ Bools = npt.NDArray[np.bool_]
 MOST_NODES = 1 << 26
 
 
-def satisfying(lattice: Lattice, limit: int = 0) -> Bools:
+def satisfying_nodes(lattice: Lattice, limit: int = 0) -> Bools:
     """Return, by levels, which nodes leave at most `limit` rows in groups that break a model.
 
     A quasi-identifier at its top is one left out, so subsets of the quasi-identifiers are nodes too:
@@ -34,12 +34,12 @@ def satisfying(lattice: Lattice, limit: int = 0) -> Bools:
     >>> from sfumato.tabular.problem import Problem
     >>> table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M", "M"], "zip": ["a", "a", "b"]}))
     >>> problem = Problem.of(table, sf.Schema.from_roles(quasi=["sex", "zip"]), [sf.KAnonymity(2)])
-    >>> satisfying(Lattice.of(problem), limit=1).tolist()
+    >>> satisfying_nodes(Lattice.of(problem), limit=1).tolist()
     [[False, True], [True, True]]
     """
     _refuse_large(lattice)
     if not lattice.prunable(limit):
-        found = satisfying(lattice.relaxed, limit)
+        found = satisfying_nodes(lattice.relaxed, limit)
         for levels in np.argwhere(found).tolist():
             found[tuple(levels)] = lattice.tally(tuple(levels)).failing_rows <= limit
         return found
@@ -98,7 +98,7 @@ def cheapest(
     >>> cheapest(Lattice.of(problem), "ncp", limit=1)
     (0, 1)
     """
-    seeds = minimal(satisfying(lattice if lattice.prunable(limit) else lattice.relaxed, limit))
+    seeds = minimal(satisfying_nodes(lattice if lattice.prunable(limit) else lattice.relaxed, limit))
     cost = METRICS[metric]
     waiting: list[tuple[float, int, Levels]] = [(0.0, sum(levels), levels) for levels in seeds]
     seen = {levels for _, _, levels in waiting}

@@ -18,7 +18,7 @@ from sfumato.tabular.lattice.search import cheapest
 from sfumato.tabular.problem import Problem
 
 SUPPRESS = Option("Share of the rows that may be suppressed.")
-LOCAL = Option("Give suppressed rows wider labels of their own where that holds them.")
+LOCAL = Option("Generalise suppressed rows further, where wider labels satisfy the models.")
 Int64s = npt.NDArray[np.int64]
 
 
@@ -67,7 +67,7 @@ class Drafting:
         passing = tally.frequencies.example[~tally.failing].tolist()
         self.examples += passing
         self.levels += [levels] * len(passing)
-        return lattice.restricted(np.flatnonzero(failing)) if failing.any() else None
+        return lattice.restrict_to(np.flatnonzero(failing)) if failing.any() else None
 
     def take_back(self, rest: Lattice, first: int) -> Lattice:
         """Return the rest joined by classes from number `first` on, smallest first, until it makes a class itself."""
@@ -77,7 +77,7 @@ class Drafting:
             if not rest.tally(rest.top).failing[0]:
                 break
             taken.append(number)
-            rest = self.lattice.restricted(np.flatnonzero((self.classes < 0) | np.isin(self.classes, taken)))
+            rest = self.lattice.restrict_to(np.flatnonzero((self.classes < 0) | np.isin(self.classes, taken)))
         if not rest.tally(rest.top).failing[0]:
             self._remove(taken)
         return rest

@@ -26,7 +26,7 @@ ORDER_RULES: dict[str, Rule] = {"keep_order": OneOf((False, True))}
 SEED_RULES: dict[str, Rule] = {"seed": Whole(0), **ORDER_RULES}
 SEARCH_RULES: dict[str, Rule] = {"seconds": Optional(Real(0, above=True)), **SEED_RULES}
 ORDER_OPTIONS = {"keep_order": ORDER}
-SEED_OPTIONS = {"seed": Option("Steers a search; it is no secret."), **ORDER_OPTIONS}
+SEED_OPTIONS = {"seed": Option("Seed of the search; it need not be secret."), **ORDER_OPTIONS}
 SEARCH_OPTIONS = {"seconds": Option("How long to search."), **SEED_OPTIONS}
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.core.cells import literal, point_text
 from sfumato.schema import Kind
-from sfumato.table.cells import literal, point_text
 from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.loss import Labels
 from sfumato.tabular.microaggregation.records import is_number, numbers

@@ -65,7 +65,7 @@ def mondrian(
                     column = columns[rank, RANKED]
                     found = profile(words, tags, columns, scratch, column, start, end)
                     place, quota = choose(shared, columns, scratch, column, found, total, target, least, relaxed)
-                    if place < 0 or (not plain and known(tried, column, attempt, scratch[CODES, place], quota)):
+                    if place < 0 or (not plain and was_tried(tried, column, attempt, scratch[CODES, place], quota)):
                         continue
                     middle = divide(words, tags, columns, scratch, column, start, end, scratch[CODES, place], quota)
                     if plain or (
@@ -103,7 +103,7 @@ def step(attempt: int) -> int:
 
 
 @inlined
-def known(tried: Int64s, column: int, attempt: int, value: int, quota: int) -> bool:
+def was_tried(tried: Int64s, column: int, attempt: int, value: int, quota: int) -> bool:
     """Return whether this very cut of this column was tried in an earlier attempt, and note it."""
     tried[column, attempt] = value
     found = False

@@ -82,7 +82,7 @@ class PythonCuts:
             left = np.zeros(len(codes), dtype=np.bool_)
             left[order[:quota]] = True
             return left
-        values, running = _running(codes, weights)
+        values, running = _weight_up_to(codes, weights)
         allowable = (running >= least) & (weights.sum() - running >= least)
         if column.attribute.hierarchy is not None:
             shared = [int(column.shared[low + 1 : high + 1].min()) for low, high in itertools.pairwise(values)]
@@ -96,7 +96,7 @@ class PythonCuts:
         return self.problem.admits(self.points.examples[members], self.points.counts[members])
 
 
-def _running(codes: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
+def _weight_up_to(codes: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
     """Return the distinct codes, and the weight up to each of them but the last."""
     values, places = np.unique(codes, return_inverse=True)
     return values, np.cumsum(np.bincount(places, weights=weights)).astype(np.int64)[:-1]

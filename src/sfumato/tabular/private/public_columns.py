@@ -63,7 +63,7 @@ class PublicColumn:
         """The column's name."""
         return self.attribute.name
 
-    def coded(self) -> Column:
+    def as_column(self) -> Column:
         """The column for a ladder of levels; what has no public value takes the code of a missing one."""
         if self.attribute.kind is Kind.NUMBER and self.attribute.hierarchy is None:
             raise SchemaError(

@@ -40,7 +40,7 @@ class Series:
         """Return all releases with one sensitive column, the new one last."""
         return Space(self.schema.names(Role.QUASI), [*self.earlier[name], new], self.schema.columns)
 
-    def attacked(self, name: str, frame: pl.DataFrame) -> ExposureSearch:
+    def find_exposures(self, name: str, frame: pl.DataFrame) -> ExposureSearch:
         """Return what the attacks find when a finished table is laid beside the earlier ones."""
         new = PublishedClasses.of(frame, self.schema.names(Role.QUASI), name)
         return exposures(self.space(name, new), self.least[name])
@@ -67,7 +67,7 @@ def repair(draft: Draft, series: Series, *, whole: bool) -> Draft:
     while draft.count:
         round_ = Round(draft, whole=whole)
         for name, least in series.least.items():
-            space = series.space(name, draft.published(coded[name]))
+            space = series.space(name, draft.published_classes(coded[name]))
             for exposure in exposures(space, least).exposures:
                 round_.answer(space, exposure, coded[name][1], least)
         if not round_.touched:

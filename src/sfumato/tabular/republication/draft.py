@@ -53,7 +53,7 @@ class Draft:
         """The number of classes."""
         return len(self.cells)
 
-    def published(self, coded: Coded) -> PublishedClasses:
+    def published_classes(self, coded: Coded) -> PublishedClasses:
         """Return what would be published of the classes with one sensitive column."""
         kept = self.classes >= 0
         values, codes = coded

@@ -77,7 +77,7 @@ Got 'bgp' instead.
                 "nothing of this table can be published safely beside the earlier releases; wait for more rows"
             )
         release = self.anonymizer.publish(*draft.finish(), source)
-        searches = {name: series.attacked(name, release.table.frame) for name in series.least}
+        searches = {name: series.find_exposures(name, release.table.frame) for name in series.least}
         if any(search.exposures for search in searches.values()):
             raise BrokenPromiseError("the release was withheld: beside earlier ones it exposes somebody; report it")
         return replace(release, card=self._card(release.card, searches, series.releases + 1))

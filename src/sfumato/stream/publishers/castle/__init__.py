@@ -52,7 +52,7 @@ class StreamSchema:
     def accepts(self, value: object) -> bool:
         return isinstance(value, Schema) and bool(value.names(Role.QUASI))
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [Schema(), "x", None]
 
 

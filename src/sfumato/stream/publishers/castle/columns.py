@@ -15,13 +15,13 @@ from functools import cached_property
 
 import numpy as np
 
+from sfumato.core.cells import SUPPRESSED, range_text
 from sfumato.errors import SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.state import ATTRIBUTE, NUMBER, SPAN, TupleAttributes
-from sfumato.table.cells import SUPPRESSED, range_text
 
 EPOCH = dt.date(1970, 1, 1)
 HASH_BYTES = 6

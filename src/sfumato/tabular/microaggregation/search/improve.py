@@ -152,7 +152,7 @@ class AnyMicroaggregator:
         """Return whether the value finds groups."""
         return isinstance(value, Microaggregator)
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         """Return values that must be refused."""
         return ["mdav", MDAV, None]
 

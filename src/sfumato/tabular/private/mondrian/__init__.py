@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
+from sfumato.core.cells import range_text, set_text
 from sfumato.core.parameters import Option, Real, Whole
 from sfumato.dp.ledger.amount import Cost, amount
 from sfumato.dp.mechanisms.base import exact
@@ -26,7 +27,6 @@ from sfumato.release import Release
 from sfumato.release.card import Released
 from sfumato.schema import Kind, Schema
 from sfumato.table import Table
-from sfumato.table.cells import range_text, set_text
 from sfumato.table.coding import EPOCH
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
@@ -74,8 +74,8 @@ class PrivateMondrian(PrivateAnonymizer):
 
     RULES: ClassVar = {"epsilon": Real(0, 100, above=True), "depth": Whole(1)}
     OPTIONS: ClassVar = {
-        "epsilon": Option("How much one person can change what is published; smaller is safer."),
-        "depth": Option("How often the whole is cut at most."),
+        "epsilon": Option("Privacy loss ε: how much one person can change what is published; smaller is safer."),
+        "depth": Option("Largest number of cuts between the whole domain and a box."),
     }
     algorithm: ClassVar = "private-mondrian"
     notes: ClassVar = NOTES

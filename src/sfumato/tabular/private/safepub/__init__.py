@@ -77,8 +77,8 @@ class SafePub(PrivateAnonymizer):
         "scheme": SchemeRule(),
     }
     OPTIONS: ClassVar = {
-        "epsilon": Option("How much one person can change what is published; smaller is safer."),
-        "delta": Option("How likely that may fail."),
+        "epsilon": Option("Privacy loss ε: how much one person can change what is published; smaller is safer."),
+        "delta": Option("Probability δ with which the promise may fail."),
         "beta": Option("Share of the rows that is sampled in secret; worked out from --k unless given."),
     }
     algorithm: ClassVar = "safepub"
@@ -159,7 +159,7 @@ def _draw(
     chosen: SafePub, plan: SafePubPlan, table: Table, schema: Schema, columns: Sequence[PublicColumn], source: Source
 ) -> Release:
     """Pick the scheme, sample, key every row on every column, and let out the classes of at least k."""
-    coded = [column.coded() for column in columns]
+    coded = [column.as_column() for column in columns]
     ladders = [Ladder.of(column) for column in coded]
     tops = tuple(ladder.top for ladder in ladders)
     if chosen.scheme is not None:

@@ -97,7 +97,7 @@ class SchemeRule:
             isinstance(name, str) and Whole(0).accepts(level) for name, level in value.items()
         )
 
-    def refused(self) -> list[object]:
+    def bad_values(self) -> list[object]:
         return [2, "age", {"age": -1}, {"age": "top"}]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.core.cells import Cell, read
 from sfumato.errors import SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute, Kind, Role
 from sfumato.table.axis import CellAxis
-from sfumato.table.cells import Cell, read
 
 
 @pytest.mark.parametrize(
