@@ -79,7 +79,12 @@ def quality_rows() -> Iterator[Row]:
     out = LinkedResponse(BOUNDS, rng=SeededSource(1)).push_many(shuffled)
     error = squared_error(shuffled, out)
     yield Row(
-        "linked, random order: MSE / variance", f"{error:.4g}", "Var", error / shuffled.var(), 0.865, at_most=True
+        "linked, random order: MSE / variance",
+        f"{error:.4g}",
+        "Var",
+        float(error / shuffled.var()),
+        0.865,
+        at_most=True,
     )
 
 
