@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.parameters import Validated
+from sfumato.errors import ParameterError
 from sfumato.models.criteria import SLACK, Criterion
 from sfumato.models.groups import ClassCounts, Groups
 from sfumato.release.card import MeasuredModel
@@ -61,7 +62,7 @@ class Model(Validated, ABC):
         >>> KAnonymity.sample()
         (KAnonymity(k=3),)
         """
-        raise NotImplementedError(f"{cls.__name__} declares no sample")
+        raise ParameterError(f"{cls.__name__} has no sample() for the conformance suite; write one")
 
     @property
     def name(self) -> str:
