@@ -10,8 +10,8 @@ from pathlib import Path
 
 from measure import Part, Row
 
-from sfumato.dp.ledger.amount import Budget, Cost
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.promise.cost import Budget, Cost
 
 ENTRIES = 10_000
 EDGE = 500

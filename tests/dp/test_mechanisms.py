@@ -17,7 +17,6 @@ from scipy import stats
 
 from sfumato.checks.base import Check, parameter_checks
 from sfumato.dp.batch import NoiseKind, Weight, allot, split
-from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.mechanisms import (
     ExponentialMechanism,
     Gaussian,
@@ -31,8 +30,9 @@ from sfumato.dp.mechanisms import (
     quantile_sensitivity,
 )
 from sfumato.dp.mechanisms.additive import gaussian_reach, gaussian_tail, laplace_tail
-from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, MissingExtraError, ParameterError
+from sfumato.promise.cost import Accountant
+from sfumato.promise.unit import Neighbours
 from sfumato.random import Noise, OpenDPNoise, SecureSource, SeededNoise, SeededSource, noise_from
 from sfumato.random.answers import float_above, root_above
 from sfumato.random.discrete import Draws
@@ -358,7 +358,7 @@ def test_composed_gaussians_reach_the_analytic_bound() -> None:
 
 
 def test_a_gaussian_too_wide_to_sum_keeps_its_concentrated_bound() -> None:
-    from sfumato.dp.ledger.zcdp import rho_of
+    from sfumato.promise.zcdp import rho_of
 
     (mechanism,) = allot([Weight(sensitivity=10**6, times=3)], 1, "1e-6", NoiseKind.GAUSSIAN)
     assert isinstance(mechanism, Gaussian)

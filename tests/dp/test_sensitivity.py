@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.dp import sensitivity
-from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise.unit import Neighbours
 
 HOUSES = [4, 2, 7, 1]  # the lecture's table: four people and the houses they declare
 LOW, HIGH = -3, 5

@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.dp.ledger.amount import Accountant, amount
 from sfumato.dp.questions.query import HistogramKey, Query
 from sfumato.dp.session import Session
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError, SfumatoError, UnsatisfiableError
+from sfumato.promise.cost import Accountant, amount
 from sfumato.random import SeededSource
 
 TOML = """

@@ -12,9 +12,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.promise.cost import Accountant, Budget, Cost, amount
 
 NAMES = ["ana", "bea", "eve"]
 QUESTIONS = st.sampled_from(["count", "median\n'x' -- ε"])
@@ -74,7 +74,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def _coin(self, share: Decimal) -> Fraction:
         if self.accountant is Accountant.PURE:
             return Fraction(share)
-        from sfumato.dp.ledger.zcdp import rho_of
+        from sfumato.promise.zcdp import rho_of
 
         return Fraction(rho_of(share, Decimal("1e-5")))
 

@@ -40,8 +40,8 @@ from sfumato.dp.rows import open_rows
 from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import StorageType
 from sfumato.dp.rows.statement import SqlTable, Statement
-from sfumato.dp.unit import ProtectPersons, ProtectRows, Unit
 from sfumato.engines.spark.queries import SPARK
+from sfumato.promise.unit import ProtectPersons, ProtectRows, Unit
 from sfumato.schema import Attribute, Kind, Role, Schema
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 import sfumato as sf
-from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.session import Session
+from sfumato.promise.cost import Accountant
 from sfumato.random import SeededSource
 
 GROUPS = 20_000

@@ -167,7 +167,7 @@ def test_both_samplers_draw_alike() -> None:
 @pytest.mark.parametrize("make", NOISES)
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 def test_a_key_of_one_person_passes_at_most_with_delta(make: Callable[[], Noise], accountant: str) -> None:
-    from sfumato.dp.ledger.amount import Accountant
+    from sfumato.promise.cost import Accountant
 
     threshold = Threshold(Fraction(1), Fraction(1, 10), groups=2, accountant=Accountant(accountant))
     noise, trials = make(), 8000

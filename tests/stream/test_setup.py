@@ -12,9 +12,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.dp.ledger.amount import Budget
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.promise.cost import Budget
 from sfumato.release import Card
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.setup import choices

@@ -429,7 +429,7 @@ def test_a_ledger_is_charged_once_for_a_stream_and_refuses_what_it_cannot_afford
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledgers = pytest.importorskip("sfumato.dp.ledger.ledger")
-    amounts = pytest.importorskip("sfumato.dp.ledger.amount")
+    amounts = pytest.importorskip("sfumato.promise.cost")
     ledger = ledgers.Ledger.create(folder / "l", amounts.Budget(epsilon=2), {"data": "in.csv"})
     arguments = ["in.csv", "--column", "hours", *RANK, "--epsilon", "0.75", "--ledger", "l"]
     kept = ["-o", "out.csv", "--checkpoint", "kept"]

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.dp.ledger.amount import Budget, Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import BudgetExceeded
+from sfumato.promise.cost import Budget, Cost
 
 PRICE = Cost("0.01")
 ASKER = """
 import os, sys
-from sfumato.dp.ledger.amount import Cost
+from sfumato.promise.cost import Cost
 from sfumato.dp.ledger.ledger import Ledger
 ledger = Ledger.open(sys.argv[1])
 print("ready", flush=True)
@@ -105,7 +105,7 @@ def test_two_who_ask_the_same_at_once_see_the_same(tmp_path: Path) -> None:
     path = tmp_path / "same.ledger"
     ledger = Ledger.create(path, Budget(1), {})
     code = (
-        "import os, sys; from sfumato.dp.ledger.amount import Cost; from sfumato.dp.ledger.ledger import Ledger\n"
+        "import os, sys; from sfumato.promise.cost import Cost; from sfumato.dp.ledger.ledger import Ledger\n"
         "ledger = Ledger.open(sys.argv[1]); print('ready', flush=True); sys.stdin.readline()\n"
         "entry = ledger.debit('q', 1, sys.argv[2], Cost('0.1'))\n"
         "print((entry.answer or ledger.settle(entry, os.urandom(16))).hex())"

@@ -45,9 +45,9 @@ def create(
         neighbours: Whether a unit is there or not, or has other values.
         analyst: Who may ask, and up to which ε of their own; may be repeated. Without it anybody may.
     """
-    from sfumato.dp.ledger.amount import Accountant, Budget, amount
     from sfumato.dp.ledger.ledger import read_shares
     from sfumato.dp.session import Session
+    from sfumato.promise.cost import Accountant, Budget, amount
     from sfumato.schema import Schema
 
     budget = Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=Accountant(accountant))

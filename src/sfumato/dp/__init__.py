@@ -7,7 +7,6 @@ the aggregate runs where the rows are (`sfumato.dp.rows`).
 from sfumato.dp import sensitivity
 from sfumato.dp.answer import Answer
 from sfumato.dp.budget_split import Plan
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.mechanisms import ExponentialMechanism, Gaussian, Laplace, RandomizedResponse, ReportNoisyMax
 from sfumato.dp.questions.query import (
@@ -24,7 +23,8 @@ from sfumato.dp.questions.query import (
     variance,
 )
 from sfumato.dp.session import Session
-from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows
+from sfumato.promise.cost import Accountant, Budget, Cost
+from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows
 
 __all__ = [
     "Accountant",

@@ -17,8 +17,8 @@ import msgspec
 import polars as pl
 
 from sfumato.core.files import Staging
-from sfumato.dp.ledger.amount import Accountant, Cost
 from sfumato.errors import ParameterError
+from sfumato.promise.cost import Accountant, Cost
 from sfumato.release import Release
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.table import Table

@@ -17,13 +17,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from sfumato.core.parameters import Rule, Validated, Whole
-from sfumato.dp.ledger.amount import Cost
-from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.dp.mechanisms.additive import AdditiveNoise, Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Number, exact
 from sfumato.dp.questions.compiled import Compiled
 from sfumato.dp.questions.estimators import OneNumber
 from sfumato.errors import MissingExtraError, ParameterError
+from sfumato.promise.cost import Cost
+from sfumato.promise.zcdp import rho_of
 
 FINEST = 1000  # a shift of more steps is treated as one of this many coarser steps, which is never less
 WIDEST = 20_000  # a Gaussian wider than this is not summed over; its zCDP bound is kept

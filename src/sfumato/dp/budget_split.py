@@ -17,15 +17,15 @@ from fractions import Fraction
 from typing import Any
 
 from sfumato.dp.answer import CONFIDENCE, AnswerColumn
-from sfumato.dp.ledger.amount import Accountant, Cost, amount
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.mechanisms.threshold import Threshold
 from sfumato.dp.questions.compiled import Compiled
 from sfumato.dp.questions.estimators import Averaging, Counting, Spreading, count_column
 from sfumato.dp.questions.request import Cells, Count, Persons, Tallies
 from sfumato.dp.share import Share
-from sfumato.dp.unit import ProtectRows
 from sfumato.errors import ParameterError, UnsatisfiableError
+from sfumato.promise.cost import Accountant, Cost, amount
+from sfumato.promise.unit import ProtectRows
 from sfumato.random import Noise
 
 DIGITS = 4  # of a planned price

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from sfumato.dp.questions.request import Count, EngineRows, QueryableRows, Request
 from sfumato.dp.rows import open_rows
-from sfumato.dp.unit import ProtectRows
 from sfumato.errors import InputError
+from sfumato.promise.unit import ProtectRows
 from sfumato.schema import Attribute, Schema
 from sfumato.table import read
 

@@ -17,8 +17,8 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 
-from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.promise.unit import Neighbours
 
 Query = Callable[[Sequence[float]], float]
 

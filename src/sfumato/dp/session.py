@@ -20,9 +20,7 @@ from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postproc
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, plan_amount
 from sfumato.dp.dataset import declared_rows, whereabouts, without_files
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost, Number, amount
 from sfumato.dp.ledger.ledger import Ledger
-from sfumato.dp.ledger.zcdp import rho_of_pure
 from sfumato.dp.mechanisms.additive import AdditiveNoise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
@@ -30,8 +28,10 @@ from sfumato.dp.questions.query import Query
 from sfumato.dp.questions.request import Cells, QueryableRows, Tallies
 from sfumato.dp.questions.sql import parse_sql, spell_columns
 from sfumato.dp.rows import RowsElsewhere, open_rows, table_name
-from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
+from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
+from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
 from sfumato.schema import Schema
 

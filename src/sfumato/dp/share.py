@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.mechanisms import AdditiveNoise, ExponentialMechanism, Gaussian, Laplace
-from sfumato.dp.unit import Neighbours
+from sfumato.promise.cost import Accountant
+from sfumato.promise.unit import Neighbours
 
 
 @dataclass(frozen=True)

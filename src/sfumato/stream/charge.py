@@ -9,9 +9,9 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from sfumato.dp.ledger.amount import Accountant, Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import ParameterError
+from sfumato.promise.cost import Accountant, Cost
 from sfumato.release import Card
 
 ANALYST = "stream"

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from sfumato.dp.ledger.amount import Accountant, Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.rows import open_rows
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise.cost import Accountant, Cost
 from sfumato.release import Card, Release
 from sfumato.schema import Schema
 from sfumato.table import Table

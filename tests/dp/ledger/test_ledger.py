@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.sqlite import APPLICATION, FORMAT, PAGE
-from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.errors import BudgetExceeded, InputError, ParameterError
+from sfumato.promise.cost import Accountant, Budget, Cost, amount
+from sfumato.promise.zcdp import rho_of
 
 FACTS = {"data": "rides.csv", "fingerprint": "ab12"}
 TENTH = Cost(epsilon="0.1")
@@ -309,7 +309,7 @@ def test_a_ledger_that_others_hold_too_long_is_left_alone(path: Path, monkeypatc
 
 FULL = """
 import resource, sys
-from sfumato.dp.ledger.amount import Cost
+from sfumato.promise.cost import Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import InputError
 ledger = Ledger.open(sys.argv[1])
@@ -337,7 +337,7 @@ def test_a_full_disk_answers_nothing_and_harms_nothing(path: Path) -> None:
 
 READ_ONLY = """
 import os, sys
-from sfumato.dp.ledger.amount import Budget, Cost
+from sfumato.promise.cost import Budget, Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import InputError
 if os.geteuid() == 0:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sfumato.dp.questions.compiled import compile_query
 from sfumato.dp.questions.query import HistogramKey, count, count_distinct, mean, median, sum, variance  # noqa: A004
-from sfumato.dp.unit import Neighbours, ProtectPersons, ProtectRows
+from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows
 from sfumato.schema import Schema
 
 SCHEMA = Schema.from_text(

@@ -16,11 +16,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
 from sfumato.dp.ledger.sqlite import SqliteStore
 from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore, Purse
-from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.promise.cost import Accountant, Budget, Cost, amount
+from sfumato.promise.zcdp import rho_of
 from sfumato.random import SecureSource
 
 SECRET_WORDS = 8  # of 32 bits

@@ -15,9 +15,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.core.files import Staging
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
 from sfumato.dp.ledger.store import Account, EntryRecord, Purse
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise.cost import Accountant, Budget, Cost, amount
 
 FORMAT = 1
 APPLICATION = 0x7366756D  # "sfum", in the file's header

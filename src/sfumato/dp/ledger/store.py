@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.dp.ledger.amount import Budget, Cost
+from sfumato.promise.cost import Budget, Cost
 
 
 @dataclass(frozen=True)

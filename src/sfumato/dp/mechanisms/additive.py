@@ -20,11 +20,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sfumato.core.parameters import Rule
-from sfumato.dp.ledger.amount import amount
-from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact, outside_probability
 from sfumato.dp.mechanisms.trial import Trial, number_pairs
 from sfumato.errors import ParameterError
+from sfumato.promise.cost import amount
+from sfumato.promise.zcdp import rho_of
 from sfumato.random import Noise, Source, noise_from
 from sfumato.random.answers import root_above
 

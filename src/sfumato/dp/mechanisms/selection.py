@@ -21,8 +21,8 @@ import numpy.typing as npt
 from sfumato.core.parameters import OneOf, Rule, Whole
 from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact, outside_probability
 from sfumato.dp.mechanisms.trial import Trial, vector_pairs
-from sfumato.dp.unit import Neighbours
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise.unit import Neighbours
 from sfumato.random import Noise, Source, noise_from
 
 ROOT_PRECISION = 10**12

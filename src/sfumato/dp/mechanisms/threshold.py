@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from sfumato.core.parameters import OneOf, Rule, Whole
-from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.mechanisms.additive import TRIAL_DELTA, AdditiveNoise, Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact
 from sfumato.dp.mechanisms.trial import Trial
-from sfumato.dp.unit import Neighbours
+from sfumato.promise.cost import Accountant
+from sfumato.promise.unit import Neighbours
 from sfumato.random import Noise, Source, noise_from
 
 HALF = Fraction(1, 2)

@@ -32,8 +32,8 @@ from sfumato.dp.questions.request import (
     Unknown,
 )
 from sfumato.dp.share import Norms
-from sfumato.dp.unit import Neighbours, ProtectPersons, Unit, write_unit
 from sfumato.errors import ParameterError, SchemaError
+from sfumato.promise.unit import Neighbours, ProtectPersons, Unit, write_unit
 from sfumato.schema import Kind, Schema
 
 LEVELS = {AggregateFunction.MIN: Fraction(0), AggregateFunction.MAX: Fraction(1)}
@@ -102,7 +102,7 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
     """Return the question checked against the schema; every bound and category it needs is declared there.
 
     >>> from sfumato.dp.questions.query import count, mean
-    >>> from sfumato.dp.unit import ProtectRows
+    >>> from sfumato.promise.unit import ProtectRows
     >>> schema = Schema.from_roles(quasi=["age"])
     >>> compile_query(count(), schema, ProtectRows(), Neighbours.PRESENCE).words
     'count(*)'

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.dp.questions.expression import Predicate
-from sfumato.dp.unit import Unit
+from sfumato.promise.unit import Unit
 from sfumato.schema import Schema
 
 Cell = str | int | float
@@ -147,7 +147,7 @@ Measure = Count | Persons | Present | Total | PositionCounts
 class Request:
     """Groups, measures and which rows count; `secret` keys the choice of the rows of a person who has too many.
 
-    >>> from sfumato.dp.unit import ProtectRows
+    >>> from sfumato.promise.unit import ProtectRows
     >>> Request(measures=(Count(),), unit=ProtectRows()).size
     1
     """

@@ -25,7 +25,7 @@ def open_rows(data: Any, schema: Schema) -> QueryableRows:
 
     >>> import polars as pl
     >>> from sfumato.dp.questions.request import Count, Request
-    >>> from sfumato.dp.unit import ProtectRows
+    >>> from sfumato.promise.unit import ProtectRows
     >>> rows = open_rows(pl.DataFrame({"age": [31, 47]}), Schema.from_roles(quasi=["age"]))
     >>> rows.collect(Request((Count(),), ProtectRows())).columns
     [[2]]

@@ -31,7 +31,7 @@ def collect(request: Request, schema: Schema, source: SqlTable, dialect: Dialect
 
     >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
-    >>> from sfumato.dp.unit import ProtectRows
+    >>> from sfumato.promise.unit import ProtectRows
     >>> request = Request((Count(),), ProtectRows())
     >>> collect(request, Schema(), SqlTable("rides", {}), DUCKDB, lambda statement, parameters: [(7,)]).columns
     [[7]]
@@ -56,7 +56,7 @@ def check(request: Request, schema: Schema, source: SqlTable, dialect: Dialect) 
     """Refuse a request that contradicts the schema or how the columns are stored; no row is looked at.
 
     >>> from sfumato.dp.rows.dialect import DUCKDB
-    >>> from sfumato.dp.unit import ProtectPersons
+    >>> from sfumato.promise.unit import ProtectPersons
     >>> check(Request((), ProtectPersons("rider")), Schema(), SqlTable("rides", {}), DUCKDB)
     Traceback (most recent call last):
     sfumato.errors.InputError: the schema has no column 'rider'
@@ -115,7 +115,7 @@ def arrange(request: Request, schema: Schema, found: Sequence[Found]) -> tuple[l
     Declared and binned keys come in full; with an unknown key among them, only the groups found do, sorted.
 
     >>> from sfumato.dp.questions.request import Count, Declared
-    >>> from sfumato.dp.unit import ProtectRows
+    >>> from sfumato.promise.unit import ProtectRows
     >>> request = Request((Count(),), ProtectRows(), (Declared("sex", ("F", "M")),))
     >>> arrange(request, Schema.from_roles(quasi=["sex"]), [("M",)])
     ([('F',), ('M',)], {('M',): 1})

@@ -31,8 +31,8 @@ from sfumato.dp.questions.request import (
 from sfumato.dp.questions.request import Persons as PersonCount
 from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import Dialect, StorageType, double, quote_name, readable, refuse_stored
-from sfumato.dp.unit import ProtectPersons
 from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.promise.unit import ProtectPersons
 from sfumato.schema import Attribute, Kind, Schema
 
 SMALL = 2**20  # below it, no number of rows there can be overflows 64 bits
@@ -62,7 +62,7 @@ class Statement:
 
     >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
-    >>> from sfumato.dp.unit import ProtectRows
+    >>> from sfumato.promise.unit import ProtectRows
     >>> Statement(Request((Count(),), ProtectRows()), Schema(), SqlTable("rides", {}), DUCKDB).tallies
     'SELECT COUNT(*) FROM (SELECT 1 AS one FROM (SELECT 1 AS one FROM rides) AS cells) AS kept'
     """

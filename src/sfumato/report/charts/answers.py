@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.dp.answer import Answer, AnswerColumn
-from sfumato.dp.ledger.amount import Cost
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
+from sfumato.promise.cost import Cost
 from sfumato.report.charts import BAR_HEIGHT, short_label
 from sfumato.report.charts.svg import AFTER, BAR, BEFORE, BEFORE_FILL, INK, draw, standalone
 from sfumato.report.page.markup import Markup
@@ -83,7 +83,7 @@ def budget_picture(ledger: Ledger) -> Markup:
     """Return the budget as a staircase: each question takes its step, and what is left ends it in a dashed bar.
 
     >>> import tempfile
-    >>> from sfumato.dp.ledger.amount import Budget
+    >>> from sfumato.promise.cost import Budget
     >>> ledger = Ledger.create(f"{tempfile.mkdtemp()}/l", Budget(epsilon=1), {})
     >>> _ = ledger.debit("count", 1, "ana", Cost(epsilon="0.25"))
     >>> "spent 0.25, left 0.75 of 1" in budget_picture(ledger)

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from sfumato import plugins
-from sfumato.dp.ledger.amount import Cost
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
+from sfumato.promise.cost import Cost
 from sfumato.random import SecureSource, Source
 from sfumato.release import Release
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn

@@ -12,11 +12,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.dp.ledger.amount import Accountant
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.session import Session
 from sfumato.engines.spark.queries import SparkRows
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError
+from sfumato.promise.cost import Accountant
 from sfumato.random import SeededSource
 
 if TYPE_CHECKING:

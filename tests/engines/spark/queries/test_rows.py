@@ -30,9 +30,9 @@ from sfumato.dp.questions.request import (
 )
 from sfumato.dp.rows import open_rows, table_name
 from sfumato.dp.rows.collect import UNREADABLE
-from sfumato.dp.unit import ProtectPersons, ProtectRows
 from sfumato.engines.spark.queries import SparkRows
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise.unit import ProtectPersons, ProtectRows
 from sfumato.schema import Attribute, Kind, Role, Schema
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import polars as pl
 
 from sfumato.core.cells import range_text, set_text
 from sfumato.core.parameters import Option, Real, Whole
-from sfumato.dp.ledger.amount import Cost, amount
 from sfumato.dp.mechanisms.base import exact
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
+from sfumato.promise.cost import Cost, amount
 from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Released

@@ -19,13 +19,13 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.core.parameters import Option, Optional, Real
-from sfumato.dp.ledger.amount import Cost, amount
 from sfumato.dp.mechanisms.base import exact
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.models.crowd_blending import CrowdBlending
 from sfumato.models.groups import Groups
 from sfumato.models.k_anonymity import KAnonymity
+from sfumato.promise.cost import Cost, amount
 from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Card, MeasuredModel, Released

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from enum import StrEnum
 
-from sfumato.dp.ledger.zcdp import rho_of
 from sfumato.errors import ParameterError
+from sfumato.promise.zcdp import rho_of
 
 Number = str | int | float | Decimal
 
@@ -121,7 +121,7 @@ def _short(value: Decimal) -> str:
 class Budget:
     """What may be spent in all: (ε, δ) in pure accounting, or the ρ that keeps (ε, δ) in zero-concentrated accounting.
 
-    `rho` is worked out (`sfumato.dp.ledger.zcdp.rho_of`) unless a smaller one is given.
+    `rho` is worked out (`sfumato.promise.zcdp.rho_of`) unless a smaller one is given.
 
     >>> Budget(epsilon=1).total
     Cost(epsilon=Decimal('1'), delta=Decimal('0'), rho=Decimal('0'))

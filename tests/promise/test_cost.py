@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.dp.ledger.amount import Accountant, Budget, Cost, amount
-from sfumato.dp.ledger.zcdp import epsilon_of, rho_of, rho_of_pure
 from sfumato.errors import ParameterError
+from sfumato.promise.cost import Accountant, Budget, Cost, amount
+from sfumato.promise.zcdp import epsilon_of, rho_of, rho_of_pure
 
 
 def test_a_number_counts_as_its_shortest_text() -> None:
