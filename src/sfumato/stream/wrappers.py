@@ -17,12 +17,12 @@ import numpy as np
 
 from sfumato.core.parameters import Optional, Real, Whole
 from sfumato.errors import InputError
-from sfumato.random import Source
+from sfumato.random import Source, of_group
 from sfumato.release import Card
 from sfumato.stream.base import Numbers, Published, Publisher, Sample
 from sfumato.stream.card import EVENT
 from sfumato.stream.publishers.clock import ClockWindows
-from sfumato.stream.state import Saved, pack, unpack
+from sfumato.stream.state import Saved, fingerprint, pack, unpack
 
 MOST_AT_ONCE = 100_000
 PUBLIC_CLOCK = "Times are a public clock: no record's own time may be chosen by the person it is about."
@@ -42,7 +42,8 @@ class WrappingPublisher(Publisher):
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
         if rng is not None:
-            self.publisher = replace(self.publisher, rng=rng)  # type: ignore[type-var]
+            own = of_group(rng, "wrapper", fingerprint(self.name, self.parameters()))
+            self.publisher = replace(self.publisher, rng=own)  # type: ignore[type-var]
 
     @property
     def delay(self) -> int:

@@ -15,9 +15,9 @@ import numpy as np
 
 from sfumato.core.parameters import Option, Whole
 from sfumato.errors import ParameterError
-from sfumato.random import Source, of_group
+from sfumato.random import Source
 from sfumato.stream.base import Integers, Numbers, Sample
-from sfumato.stream.noise import Interval
+from sfumato.stream.noise import Interval, randomised_bits
 from sfumato.stream.publishers.linked.prior import Bits, Prior, slot_thresholds, threshold_shares
 from sfumato.stream.publishers.linked.staircase import best_cut
 from sfumato.stream.state import Array
@@ -73,15 +73,12 @@ class LinkedResponse(WindowedPublisher):
         return {"answers": self._prior.answers, "sums": self._prior.sums, "likeness": self._likeness}
 
     def release(self, values: Numbers, number: int) -> Numbers:
-        from sfumato.stream.publishers.linked.kernel import respond
-
         first = number * self.window
         shares = threshold_shares(self._prior, self._middles, first)
         asked = slot_thresholds(np.arange(first, first + len(values)), shares)
         low, high = self.bounds
-        words = of_group(self._run.source, number, asked, values).words(2 * len(values))
         cuts = low + (high - low) * asked / self.bins
-        reports = respond(values, cuts, (low + high) / 2, np.uint64(self._truthful), words)
+        reports = randomised_bits(self._run, values, cuts, (low + high) / 2, self._truthful, number)
         self._prior.learn(asked, reports)
         return self._decode(asked, reports)
 
