@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, plan_amount
@@ -34,6 +35,7 @@ from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
 from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
+from sfumato.random.laws import Uniform
 from sfumato.schema import Schema
 
 ANALYST = "analyst"
@@ -277,7 +279,8 @@ class Session:
             )
 
     def _tallies(self, compiled: Compiled) -> Tallies:
-        return self.rows.collect(compiled.request(self.ledger.secret()))
+        secret = choose(lambda: Uniform("secret of the ledger"), self.ledger.secret)
+        return self.rows.collect(compiled.request(secret))
 
     def _stored_answer(
         self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], cost: Cost, version: int
