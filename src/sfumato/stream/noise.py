@@ -16,14 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
-from sfumato.random import LARGEST_SCALE_TERM, KeyedSource, Part, Source, of_group
+from sfumato.random import LARGEST_SCALE_TERM, KeyedSource, Part, Source, Words, of_group
 from sfumato.random.discrete import WORDS_PER_DRAW
 from sfumato.random.keyed import Rows
 from sfumato.random.keyed_rows import laplace_rows
+from sfumato.random.laws import DiscreteLaplace, Responses
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers, Numbers, Publisher
 from sfumato.stream.state import fingerprint
+
+Bits = npt.NDArray[np.uint8]
 
 LAPLACE, RESPONSE = "discrete laplace", "randomised response"  # what is drawn, at the head of each context
 SPARE, LARGEST_ROUND = 64, 2**14
@@ -164,8 +168,12 @@ def add_noise(run: WordRun, exact: Integers, scale: Fraction, *context: Part) ->
     >>> add_noise(run, counts, Fraction(50), 0).tolist() == add_noise(run, counts, Fraction(50), 0).tolist()
     True
     """
-    run.turn(LAPLACE, scale.numerator, scale.denominator, *context, exact)
-    return exact + laplace_draws(run, len(exact), scale)
+
+    def draw() -> Integers:
+        run.turn(LAPLACE, scale.numerator, scale.denominator, *context, exact)
+        return exact + laplace_draws(run, len(exact), scale)
+
+    return choose(lambda: DiscreteLaplace(exact, scale), draw)
 
 
 def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *context: Part) -> Any:
@@ -178,11 +186,15 @@ def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *c
     (3, 2)
     """
     source = run.source
-    if not isinstance(source, KeyedSource):
-        return exact + laplace_draws(run, exact.size, scale).reshape(exact.shape)
-    own = source.of(LAPLACE, "rows", scale.numerator, scale.denominator, *context)
-    tops = np.full(len(exact), scale.numerator)
-    return exact + laplace_rows(own, first, exact, exact.shape[1], tops, scale.denominator)
+
+    def draw() -> Any:
+        if not isinstance(source, KeyedSource):
+            return exact + laplace_draws(run, exact.size, scale).reshape(exact.shape)
+        own = source.of(LAPLACE, "rows", scale.numerator, scale.denominator, *context)
+        tops = np.full(len(exact), scale.numerator)
+        return exact + laplace_rows(own, first, exact, exact.shape[1], tops, scale.denominator)
+
+    return choose(lambda: DiscreteLaplace(exact, scale), draw)
 
 
 def scaled_noise(run: WordRun, exact: Rows, scales: Integers, first: int) -> Integers:
@@ -210,7 +222,7 @@ def scaled_noise(run: WordRun, exact: Rows, scales: Integers, first: int) -> Int
 
 def randomised_bits(
     run: WordRun, values: Numbers, cuts: Numbers, default: float, truthful: int, *context: Part
-) -> npt.NDArray[np.uint8]:
+) -> Bits:
     """Return for each value whether it lies above its cut, told truly with probability `truthful`/2^64 exactly.
 
     What is no number stands as `default`. Keyed, the coins are those of probability, context, cuts and values.
@@ -222,5 +234,15 @@ def randomised_bits(
     """
     from sfumato.stream.publishers.linked.kernel import respond
 
-    own = of_group(run.source, RESPONSE, truthful, *context, cuts, values)
-    return respond(values, cuts, default, np.uint64(truthful), own.words(2 * len(values)))
+    def told(words: Words) -> Bits:
+        return respond(values, cuts, default, np.uint64(truthful), words)
+
+    def law() -> Responses:
+        true = told(np.zeros(2 * len(values), dtype=np.uint32))
+        return Responses(true, Fraction(truthful, 2**64), cuts.tobytes())
+
+    def draw() -> Bits:
+        own = of_group(run.source, RESPONSE, truthful, *context, cuts, values)
+        return told(own.words(2 * len(values)))
+
+    return choose(law, draw)
