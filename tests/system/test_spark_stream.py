@@ -71,7 +71,7 @@ def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     values = np.nan_to_num(records["wait"].cast(pl.Float64, strict=False).to_numpy().clip(0, 100), nan=50.0)
     for stop in ("0", "1"):
         source = KeyedSource(key, "stream", begun.stream, "wait", "key", stop)
-        publisher = RankWindows((0, 100), window=50, block=10, rng=source)
+        publisher = RankWindows((0.0, 100.0), window=50, block=10, rng=source)
         own = values[(records["stop"].cast(pl.String) == stop).to_numpy()]
         alone = np.concatenate([publisher.push_many(own).values, publisher.flush().values])
         assert found.filter(stop=stop).sort("seq")["wait"].to_list() == alone.tolist()
