@@ -21,7 +21,7 @@ from sfumato.errors import ParameterError
 from sfumato.random import LARGEST_SCALE_TERM, KeyedSource, Part, Source, Words, of_group
 from sfumato.random.discrete import WORDS_PER_DRAW
 from sfumato.random.keyed import Rows
-from sfumato.random.keyed_rows import laplace_rows
+from sfumato.random.keyed_rows import laplace_of, laplace_rows
 from sfumato.random.laws import DiscreteLaplace, Responses
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers, Numbers, Publisher
@@ -168,9 +168,11 @@ def add_noise(run: WordRun, exact: Integers, scale: Fraction, *context: Part) ->
     >>> add_noise(run, counts, Fraction(50), 0).tolist() == add_noise(run, counts, Fraction(50), 0).tolist()
     True
     """
+    source, terms = run.source, (scale.numerator, scale.denominator)
 
     def draw() -> Integers:
-        run.turn(LAPLACE, scale.numerator, scale.denominator, *context, exact)
+        if isinstance(source, KeyedSource):
+            return exact + laplace_of(source, len(exact), *terms, LAPLACE, *terms, *context, exact)
         return exact + laplace_draws(run, len(exact), scale)
 
     return choose(lambda: DiscreteLaplace(exact, scale), draw)
