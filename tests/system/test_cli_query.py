@@ -51,7 +51,7 @@ def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def ask(question: str, *options: str) -> int:
-    return run(["query", "L", question, "--latency", "0", *options])
+    return run(["query", "L", question, *options])
 
 
 def test_a_question_is_charged_once_and_answered_twice_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,7 +195,7 @@ def test_python_gives_what_the_commands_print(folder: Path, capsys: pytest.Captu
     assert ask(question, "--epsilon", "0.1") == 0
     capsys.readouterr()
     assert ask(question, "--epsilon", "0.1", "--json") == 0
-    session = Session.open(folder / "L", latency=0)
+    session = Session.open(folder / "L", deadline=0)
     assert capsys.readouterr().out == session.sql(question, "0.1").to_json() + "\n"
     assert shown(capsys) == session.ledger.account()
     assert run(["plan", "L", question, "--error", "5", "--json"]) == 0

@@ -29,7 +29,6 @@ def query(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
-    latency: float = 0.25,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -48,7 +47,6 @@ def query(
         output: File for the rows; the card goes beside it.
         post: Post-processing, which costs nothing.
         plot: SVG file with a picture of the answer.
-        latency: Answers are delayed to multiples of this many seconds, to hide timing.
         json: Print the answer with its card as JSON.
     """
     from sfumato.dp.answer import Answer, AnswerFiles
@@ -67,7 +65,7 @@ def query(
             from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_ledger(ledger, engine.master)
-        session = Session.open(ledger, data=rows, latency=latency)
+        session = Session.open(ledger, data=rows)
         answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post)
         files.write(answer, draw)
     if json:
