@@ -17,7 +17,7 @@ import msgspec
 
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
-from sfumato.dp.budget_split import Plan, answer_columns, check_noise, plan_amount
+from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
 from sfumato.dp.dataset import LedgerRows, declared_rows, whereabouts, without_files
 from sfumato.dp.deadline import check_deadline, meet_deadline
 from sfumato.dp.ledger.ledger import Debit, Ledger
@@ -149,16 +149,19 @@ class Session:
         rho: Number | None = None,
         analyst: str = ANALYST,
         post: tuple[str, ...] = (),
+        rows: int | None = None,
     ) -> Answer:
         """Answer a question at a price; the same question again is answered with the same numbers, free of charge.
 
         Under a zCDP ledger, `epsilon` buys ρ = ε²/2 (Bun & Steinke 2016, proposition 1.4), or give `rho` itself.
-        `post` names post-processing, which costs nothing: `nonnegative`, `consistent`, `integer`.
+        `post` names post-processing, which costs nothing: `nonnegative`, `consistent`, `integer`. `rows` is a public
+        guess of how many rows a group has: a minimum, maximum or quantile that would be the median is then refused.
         """
         compiled = self._compile(query)
         cost = self._price(epsilon, delta, rho)
         self._check_price(compiled, cost)
         check_noise(compiled, cost)
+        check_ranks(compiled, cost, rows)
         check_postprocessing(post)
 
         def draw(rows: QueryableRows, version: int) -> bytes:

@@ -7,6 +7,7 @@ are chosen by the exponential mechanism (McSherry & Talwar 2007; Smith 2011).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -282,6 +283,16 @@ class Choosing:
         """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
         return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
 
+    def least_rows(self, share: Share) -> int:
+        """How many rows a group needs for the answer to be more than the median.
+
+        The ends lie the margin inside; with so many rows on either side of it, that is before the middle. Another
+        quantile needs twice the rows by which its rank may be off.
+        """
+        if self.level in {0, 1}:
+            return 2 * self._margin(self._mechanism(share)) + 1
+        return 2 * math.ceil(self.error(share, CONFIDENCE, None)) + 1
+
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         mechanism = self._mechanism(share)
         margin = self._margin(mechanism)
@@ -295,4 +306,6 @@ class Choosing:
             high=[None] * len(chosen),
             scale=[float(ranks)] * len(chosen),
             unit_of_scale="rows by which the rank may be off, with 95 % confidence",
+            rank_error=float(ranks),
+            least_rows=self.least_rows(share),
         )
