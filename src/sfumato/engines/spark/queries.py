@@ -80,7 +80,6 @@ SPARK = Dialect(
     ),
     total="SUM(CAST({x} AS DECIMAL(38, 0)))",
     item="get(array({list}), CAST({place} AS INT))",
-    materialized=False,
 )
 
 
