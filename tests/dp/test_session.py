@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.questions.query import HistogramKey, Query
 from sfumato.dp.session import Session
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError, SfumatoError, UnsatisfiableError
@@ -73,6 +74,7 @@ def schema() -> sf.Schema:
 def make(tmp_path: Path, schema: sf.Schema) -> Maker:
     def build(epsilon: float = 10**9, delta: str = "0.1", rows: pl.DataFrame = ROWS, **options: object) -> Session:
         accountant = Accountant(str(options.pop("accountant", "pure")))
+        options.setdefault("terms", Terms(deadline=0, least_share=Decimal(0)))
         budget = sf.Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=accountant)
         rows.write_csv(tmp_path / "rides.csv")
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.ledger"
@@ -154,7 +156,9 @@ def test_persons_are_counted_and_bounded(make: Maker) -> None:
     with pytest.raises(ParameterError, match="the persons are in 'rider'"):
         session.ask(sf.count_distinct("station"), epsilon=1)
     with pytest.raises(ParameterError, match="--protect person:rider"):
-        make().ask(sf.count_distinct("rider"), epsilon=1)
+        make(terms=Terms(deadline=0, least_share=Decimal(0), other_people=True)).ask(
+            sf.count_distinct("rider"), epsilon=1
+        )
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.dp import Session
+from sfumato.dp.ledger.statement import statement
 from sfumato.release.card import json_schema
 from sfumato.table import samples
 
@@ -42,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "people.toml").write_text(SCHEMA, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     create = ["budget", "create", "L", "--data", "people.csv", "--schema", "people.toml"]
-    assert run([*create, "--epsilon", "1", "--delta", "1e-6"]) == 0
+    assert run([*create, "--epsilon", "1", "--delta", "1e-6", "--deadline", "0"]) == 0
     return tmp_path
 
 
@@ -200,7 +201,7 @@ def test_python_gives_what_the_commands_print(folder: Path, capsys: pytest.Captu
     assert ask(question, "--epsilon", "0.1", "--json") == 0
     session = Session.open(folder / "L", deadline=0)
     assert capsys.readouterr().out == session.sql(question, "0.1").to_json() + "\n"
-    assert shown(capsys) == session.ledger.account()
+    assert shown(capsys) == statement(session.ledger)
     assert run(["plan", "L", question, "--error", "5", "--json"]) == 0
     assert capsys.readouterr().out == session.plan(question, error=5).to_json() + "\n"
 

@@ -89,6 +89,7 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[str] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     postprocessing: list[str] = msgspec.field(default_factory=list)
+    guarantee: Guarantee | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,7 @@ class Answer:
     stored: StoredAnswer
     spent: Cost
     left: Cost
+    head: str | None = None  # of the ledger's chain when the answer left
 
     @property
     def value(self) -> Value:
@@ -164,6 +166,7 @@ class Answer:
             assumptions=stored.assumptions,
             released=Released(rows=len(stored.cells), columns=columns, settings=settings, order="of the declared keys"),
             warnings=[*stored.warnings, *self.notes],
+            ledger=self.head,
         )
 
     @property
@@ -172,7 +175,10 @@ class Answer:
         return [column.rank_words for column in self.stored.columns if column.rank_words]
 
     def _guarantee(self) -> Guarantee:
+        """Return what was promised; answers of the first ledgers kept its parts alone."""
         stored = self.stored
+        if stored.guarantee is not None:
+            return stored.guarantee
         if stored.accountant == Accountant.ZCDP:
             model, parameters = "zero-concentrated differential privacy", {"rho": float(stored.rho)}
         else:

@@ -46,7 +46,7 @@ def check_noise(compiled: Compiled, cost: Cost) -> None:
     """Refuse a price for which there is no noise, before it is paid."""
     share = whole_share(compiled, cost)
     if compiled.unknown:
-        _ = _threshold(compiled, cost, share).least
+        _ = threshold_of(compiled, cost, share).least
     for estimator in compiled.estimators:
         estimator.error(share.part(Fraction(1, 2 * len(compiled.estimators))), CONFIDENCE, None)
 
@@ -60,7 +60,7 @@ def check_ranks(compiled: Compiled, cost: Cost, rows: int | None) -> None:
     if rows is None:
         return
     _check_guess(rows)
-    share = _share_of_each(compiled, whole_share(compiled, cost))
+    share = share_of_each(compiled, whole_share(compiled, cost))
     for entry, estimator in zip(compiled.query.aggregates, compiled.estimators, strict=True):
         if isinstance(estimator, Choosing) and estimator.least_rows(share) > rows:
             raise ParameterError(
@@ -76,8 +76,8 @@ def answer_columns(
     share = whole_share(compiled, cost)
     if not compiled.unknown:
         return tallies.cells, _columns(compiled, tallies.columns, share, noise)
-    threshold = _threshold(compiled, cost, share)
-    passing = threshold.keep([int(units) for units in tallies.columns[0]], noise)
+    threshold = threshold_of(compiled, cost, share)
+    passing = threshold.keep([int(units) for units in tallies.columns[0]], noise, tallies.cells)
     order = sorted(passing, key=lambda place: _order(tallies.cells[place]))
     kept = [tallies.cells[place] for place in order]
     if only_counts_units(compiled):
@@ -87,7 +87,7 @@ def answer_columns(
     return kept, _columns(compiled, columns, share.part(Fraction(1, 2)), noise)
 
 
-def _threshold(compiled: Compiled, cost: Cost, share: Share) -> Threshold:
+def threshold_of(compiled: Compiled, cost: Cost, share: Share) -> Threshold:
     """Return what lets unknown keys out, for half of the price, or all of it where it answers the question itself."""
     price = share.amount if only_counts_units(compiled) else share.amount / 2
     unit = compiled.unit
@@ -178,14 +178,14 @@ def _check_guess(rows: int) -> None:
         raise ParameterError(f"the guess of the rows is {rows}; give a whole number of at least 1")
 
 
-def _share_of_each(compiled: Compiled, share: Share) -> Share:
+def share_of_each(compiled: Compiled, share: Share) -> Share:
     """The share of the whole price that each aggregate gets, where keys are found first after that."""
     finding = Fraction(1, 2) if compiled.unknown and not only_counts_units(compiled) else Fraction(1)
     return share.part(finding / len(compiled.estimators))
 
 
 def _error(compiled: Compiled, accountant: Accountant, price: Fraction, confidence: float, rows: int | None) -> float:
-    share = _share_of_each(compiled, Share(accountant, price, compiled.norms))
+    share = share_of_each(compiled, Share(accountant, price, compiled.norms))
     return max(entry.error(share, confidence, rows) for entry in compiled.estimators)
 
 

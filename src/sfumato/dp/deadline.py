@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Generic, TypeVar
 
 from sfumato.errors import InputError, ParameterError
@@ -82,7 +83,7 @@ class _Task(Generic[Work]):
         self._work = work
         self._values: list[Work] = []
         self._error: BaseException | None = None
-        threading.Thread(target=self._run, daemon=True).start()
+        threading.Thread(target=copy_context().run, args=(self._run,), daemon=True).start()
 
     def _run(self) -> None:
         try:

@@ -10,18 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
 from sfumato.dp.dataset import LedgerRows, declared_rows, whereabouts, without_files
 from sfumato.dp.deadline import check_deadline, meet_deadline
 from sfumato.dp.ledger.ledger import Debit, Ledger
+from sfumato.dp.ledger.terms import Terms
+from sfumato.dp.ledger.till import Purchase, pay
 from sfumato.dp.mechanisms.additive import AdditiveNoise
+from sfumato.dp.promised import batch_promise, question_promise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
 from sfumato.dp.questions.query import Query
@@ -29,16 +34,18 @@ from sfumato.dp.questions.request import Cells, QueryableRows, Tallies
 from sfumato.dp.questions.sql import parse_sql, spell_columns
 from sfumato.dp.rows import table_name
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise import Promise
 from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
 from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
+from sfumato.random.laws import Uniform
+from sfumato.release.card import Guarantee
 from sfumato.schema import Schema
 
 Shown = TypeVar("Shown")
 Draw = Callable[[QueryableRows, int], bytes]
 ANALYST = "analyst"
-DEADLINE = 1.0
 
 
 @dataclass(eq=False)
@@ -89,10 +96,14 @@ class Session:
     @property
     def _seconds(self) -> float:
         """The deadline that is kept."""
-        return DEADLINE if self.deadline is None else self.deadline
+        return self._declared if self.deadline is None else self.deadline
+
+    @cached_property
+    def _declared(self) -> float:
+        return self.ledger.terms.deadline
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913 - all that is declared with a ledger
         cls,
         path: str | Path,
         data: Any,
@@ -102,8 +113,12 @@ class Session:
         protect: Unit | str = ProtectRows(),  # noqa: B008 - frozen
         neighbours: Neighbours | str = Neighbours.PRESENCE,
         analysts: Mapping[str, Number] | None = None,
+        terms: Terms = Terms(),  # noqa: B008 - frozen
     ) -> Session:
-        """Make a ledger for the data and open a session on it; an existing ledger is never replaced."""
+        """Make a ledger for the data and open a session on it; an existing ledger is never replaced.
+
+        A second ledger over the same rows is refused unless its terms say that it is about other people.
+        """
         unit = read_unit(protect) if isinstance(protect, str) else protect
         side = _neighbours(neighbours)
         schema = without_files(schema)
@@ -120,7 +135,7 @@ class Session:
             "fingerprint": rows.fingerprint(),
         }
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
-        ledger = Ledger.create(path, budget, facts, analysts=shares)
+        ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
         found = LedgerRows(ledger, schema, None if facts["data"] and "engine" not in facts else data, (1, rows))
         return cls(ledger, found, schema, unit, side, name)
 
@@ -163,16 +178,17 @@ class Session:
         check_noise(compiled, cost)
         check_ranks(compiled, cost, rows)
         check_postprocessing(post)
+        promise = question_promise(compiled, cost)
 
         def draw(rows: QueryableRows, version: int) -> bytes:
             cells, columns = answer_columns(compiled, self._tallies(rows, compiled), cost, noise_from(self.rng))
-            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, cost, version))
+            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, promise, version))
 
         def show(kept: bytes, spent: Cost) -> Answer:
             stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
-            return Answer(stored, spent, self.ledger.left_for(analyst))
+            return Answer(stored, spent, self.ledger.left_for(analyst), self.ledger.head.text)
 
-        return self._buy(_Purchase(f"{compiled.text} at {cost}", cost, analyst), [compiled], draw, show)
+        return self._buy(_Purchase(f"{compiled.text} at {cost}", promise, analyst), [compiled], draw, show)
 
     def _buy(
         self, purchase: _Purchase, compiled: Sequence[Compiled], draw: Draw, show: Callable[[bytes, Cost], Shown]
@@ -187,7 +203,8 @@ class Session:
             with self.rows.look(version) as rows:
                 for entry in compiled:
                     rows.check(entry.request(b""))
-                debit = self.ledger.debit(purchase.question, version, purchase.analyst, purchase.cost)
+                what = Purchase("query", purchase.question)
+                debit = pay(self.ledger, purchase.promise, what, analyst=purchase.analyst, version=version)
                 if debit.answer is not None:
                     return debit.answer, debit.cost, None
                 drawn = draw(rows, version)
@@ -197,10 +214,7 @@ class Session:
             answer, spent, debit = bought
             return show(answer if debit is None else self.ledger.settle(debit, answer), spent)
 
-        return meet_deadline(self._seconds, work, finish, self._freeze)
-
-    def _freeze(self, reason: str) -> None:
-        del reason
+        return meet_deadline(self._seconds, work, finish, self.ledger.freeze)
 
     def ask_together(
         self, queries: Sequence[Query], epsilon: Number, delta: Number, *, analyst: str = ANALYST
@@ -212,24 +226,25 @@ class Session:
         compiled = [self._compile(query) for query in queries]
         cost = self._price(epsilon, delta, None)
         mechanisms = mechanisms_together(compiled, cost)
+        promise = batch_promise(compiled, cost)
         question = " and ".join(entry.text for entry in compiled) + f" together at {cost}"
 
         def draw(rows: QueryableRows, version: int) -> bytes:
             noise = noise_from(self.rng)
             drawn = [
                 self._stored_answer(
-                    entry, *_with_mechanism(entry, self._tallies(rows, entry), mechanism, noise), cost, version
+                    entry, *_with_mechanism(entry, self._tallies(rows, entry), mechanism, noise), promise, version
                 )
                 for entry, mechanism in zip(compiled, mechanisms, strict=True)
             ]
             return msgspec.json.encode(drawn)
 
         def show(kept: bytes, spent: Cost) -> list[Answer]:
-            left = self.ledger.left_for(analyst)
+            left, head = self.ledger.left_for(analyst), self.ledger.head.text
             answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
-            return [Answer(_rename_columns(stored, entry), spent, left) for stored, entry in answers]
+            return [Answer(_rename_columns(stored, entry), spent, left, head) for stored, entry in answers]
 
-        return self._buy(_Purchase(question, cost, analyst), compiled, draw, show)
+        return self._buy(_Purchase(question, promise, analyst), compiled, draw, show)
 
     def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
         """Answer a question written in SQL; the table is called by the file's stem."""
@@ -288,11 +303,13 @@ class Session:
             raise ParameterError("the question's keys are all declared, so that it needs no delta; leave it out")
 
     def _tallies(self, rows: QueryableRows, compiled: Compiled) -> Tallies:
-        return rows.collect(compiled.request(self.ledger.secret()))
+        secret = choose(lambda: Uniform("secret of the ledger"), self.ledger.secret)
+        return rows.collect(compiled.request(secret))
 
     def _stored_answer(
-        self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], cost: Cost, version: int
+        self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], promise: Promise, version: int
     ) -> StoredAnswer:
+        cost = promise.cost
         secure = self.rng is None or self.rng.secure
         warnings = [] if secure else ["noise drawn from a seed: for tests only, promises nothing"]
         if not self._seconds:
@@ -306,20 +323,28 @@ class Session:
             delta=str(cost.delta),
             rho=str(cost.rho),
             accountant=str(self.ledger.budget.accountant),
-            unit=self.unit.words,
-            neighbours=NEIGHBOURS[self.neighbours],
+            unit=promise.metric.unit_words,
+            neighbours=promise.metric.neighbours_words,
             data_version=version,
-            assumptions=assumptions(self.unit, self.schema),
+            assumptions=[*assumptions(self.unit), *self._time_words()],
             warnings=warnings,
+            guarantee=Guarantee.of(promise),
         )
+
+    def _time_words(self) -> list[str]:
+        """What time can tell where answers leave at a deadline."""
+        if not self._seconds:
+            return []
+        leaves = f"answers leave {self._seconds:g} s after they were asked, neither earlier nor later"
+        return [f"{leaves}; a longer question freezes the ledger, which is the one bit that time can tell"]
 
 
 @dataclass(frozen=True)
 class _Purchase:
-    """A question as the ledger knows it, its price, and who pays."""
+    """A question as the ledger knows it, what its answer promises, and who pays."""
 
     question: str
-    cost: Cost
+    promise: Promise
     analyst: str
 
 
@@ -336,20 +361,13 @@ def _rename_columns(stored: StoredAnswer, compiled: Compiled) -> StoredAnswer:
     return msgspec.structs.replace(stored, columns=[msgspec.structs.replace(c, name=label) for c, label in pairs])
 
 
-NEIGHBOURS = {
-    Neighbours.PRESENCE: "presence: one unit is there or not",
-    Neighbours.VALUE: "value: one unit's values are others",
-}
-
-
-def assumptions(unit: Unit, schema: Schema) -> list[str]:
+def assumptions(unit: Unit) -> list[str]:
     """Return what must be true for the promise to hold."""
     people = (
         "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed hash"
         if not isinstance(unit, ProtectRows)
         else "a person has one row; where a person has more, the promise to that person weakens by their number"
     )
-    del schema
     return [
         people,
         "bounds and categories in the schema were declared without looking at the rows",

@@ -69,7 +69,7 @@ class FileRows:
         """Return how many rows a strict reading of the whole file finds; a broken line is refused."""
         held, _ = self._opened
         with held.unchanged():
-            return decode(held.content(), str(self._path), self._path).frame.height
+            return decode(held.content(), str(self._path), self._path, empty=True).frame.height
 
     def _open(self) -> tuple[HeldFile, DuckRows]:
         held = HeldFile(self._path)
@@ -82,7 +82,7 @@ class FileRows:
             return DuckRows.of_scan(held.place, f"read_parquet({quote_text(held.place)})", self._schema, held.digest)
         if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
             content = held.content()
-            frame = decode(content, str(self._path), self._path).frame
+            frame = decode(content, str(self._path), self._path, empty=True).frame
             return DuckRows.of_content(frame, self._schema, hashlib.sha256(content).hexdigest())
         return DuckRows.of_scan(held.place, _csv(held, head), self._schema, held.digest)
 

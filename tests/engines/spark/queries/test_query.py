@@ -13,6 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.session import Session
 from sfumato.engines.spark.queries import SparkRows
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError
@@ -81,6 +82,7 @@ def make(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -
 
     def build(epsilon: int = 10, accountant: Accountant = Accountant.PURE, **options: Any) -> dict[str, Session]:
         budget = sf.Budget(epsilon=epsilon, delta="0.1", accountant=accountant)
+        options.setdefault("terms", Terms(deadline=0, other_people=True))
         places = {
             "single": tmp_path / "rides.parquet",
             "spark": SparkRows.of_folder(folder, schema, spark.sparkContext.master),
@@ -207,6 +209,7 @@ def test_the_command_line_asks_a_folder(
     Path("rides.toml").write_text(TOML, encoding="utf-8")
     engine = ["--engine", "spark", "--master", "local[2]"]
     create = ["budget", "create", "L", "--data", "rides", "--schema", "rides.toml", "--epsilon", "1000000"]
+    create += ["--deadline", "0", "--other-people"]
     assert run([*create, *engine]) == 0
     question = "SELECT COUNT(*) FROM rides WHERE hour < 2"
     ask = ["query", "L", question, "--epsilon", "100000"]
