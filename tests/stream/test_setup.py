@@ -18,7 +18,8 @@ from sfumato.promise.cost import Budget
 from sfumato.release import Card
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.setup import choices
-from sfumato.stream.wrappers import CappedPersons, TimedWindows
+from sfumato.stream.timed import TimedWindows
+from sfumato.stream.wrappers import CappedPersons
 
 STRANGER = '''
 from dataclasses import InitVar, dataclass
@@ -111,7 +112,8 @@ AGES = Schema({"age": Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 100)
         ("adaptive", ["grade"], {"schema": GRADES}, sf.stream.CategoryWindows),
         ("auto", ["a"], {"bounds": (0, 9), "keep": "order"}, sf.stream.LinkedResponse),
         ("rank", ["a"], {"bounds": (0, 9), "person": "id", "per_person": 2}, CappedPersons),
-        ("adaptive", ["a"], {"bounds": (0, 9), "every": "10s"}, TimedWindows),
+        ("adaptive", ["a"], {"bounds": (0, 9), "every": "10s", "from_": "0"}, TimedWindows),
+        ("rank", ["a"], {"bounds": (0, 9), "every": "10s", "from_": "0", "person": "id"}, CappedPersons),
         ("castle", [], {"schema": AGES, "k": 5}, sf.stream.CASTLE),
         ("castle", [], {"schema": AGES, "quasi": ["age"], "k": 5}, sf.stream.CASTLE),
     ],
@@ -128,12 +130,13 @@ def test_columns_and_options_decide_the_publisher(
         ("linked", ["a", "b"], {"bounds": (0, 9)}, "linked publishes one column"),
         ("rank", ["a", "b"], {}, "column 'a' needs public bounds"),
         ("rank", ["a", "b"], {"bounds": (0, 9), "person": "id"}, "go with one column of numbers"),
-        ("rank", ["grade"], {"schema": GRADES, "every": "1s"}, "go with one column of numbers"),
+        ("rank", ["grade"], {"schema": GRADES, "every": "1s", "from_": "0"}, "go with one column of numbers"),
         ("adaptive", ["grade"], {"schema": GRADES, "bins": 3}, "each category has a bin of its own"),
         ("rank", ["grade"], {"schema": GRADES, "bounds": (0, 1)}, "each category has a bin of its own"),
-        ("rank", ["a"], {"every": "1s"}, "rank needs --bounds LOW HIGH"),
+        ("rank", ["a"], {"every": "1s", "from_": "0"}, "rank needs --bounds LOW HIGH"),
         ("linked", ["grade"], {"schema": GRADES}, "linked needs --bounds LOW HIGH"),
         ("doca", ["a"], {"bounds": (0, 9), "every": "1s"}, "--every is not an option of doca, but of adaptive, rank"),
+        ("linked", ["a"], {"bounds": (0, 9), "from_": "0"}, "--from is not an option of linked, but of adaptive, rank"),
         ("rank", ["a"], {"bounds": (0, 9), "blok": 3}, "^--blok is not an option of rank$"),
         ("rnak", ["a"], {}, "did you mean 'rank'"),
     ],

@@ -45,8 +45,12 @@ class RecordOptions:
         person: Column that tells persons apart: only their first records count, and the promise is about persons.
         per_person: How many records of a person count; 1 unless given.
         horizon: For how long they count, as in 30d; for the whole stream unless given.
-        every: Windows end by the clock, as in 10s; how many records they have is hidden too (rank, adaptive).
-        time: Column with the time of each record; without it, the moment at which it is read.
+        every: Windows in time, as in 10s; how many records they have is hidden too (rank, adaptive).
+        from_: Where the first window begins: a date, a time in ISO 8601, or seconds since 1970.
+        until: Where the last window ends; without an end unless given.
+        time: Column with the time of each record, which decides its window; without it, the moment at which it is read.
+        late: How long behind its end a window takes records that arrive late, as in 5m, by the clock of the reader;
+            unless given, records do not arrive: none is late, and windows leave when the input ends.
     """
 
     bounds: Annotated[
@@ -58,7 +62,10 @@ class RecordOptions:
     per_person: Whole = None
     horizon: str | None = None
     every: str | None = None
+    from_: Annotated[str | None, Parameter(name="--from")] = None
+    until: str | None = None
     time: str | None = None
+    late: str | None = None
 
 
 @Parameter(name="*", group="Engine")

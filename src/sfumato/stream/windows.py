@@ -37,7 +37,7 @@ class WindowedPublisher(Publisher):
 
     RULES: ClassVar = {"window": Whole(1), "epsilon": Real(0, above=True)}
     OPTIONS: ClassVar = {"epsilon": EPSILON, "window": DELAY}
-    SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema", "person", "per_person", "horizon", "time")
+    SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema", "person", "per_person", "horizon", "time", "late")
     NOTES: ClassVar[tuple[str, ...]] = ()
     linked: ClassVar[bool] = False
     released_type: ClassVar[str] = "number"

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from sfumato.core.parameters import OneOf, Real, Whole
+from sfumato.promise.unit import Neighbours
 from sfumato.random import KEYED, Source
 from sfumato.release import Card
 from sfumato.stream.base import DELAY, EPSILON, Integers, Numbers, Published, Sample
@@ -34,8 +35,8 @@ class ClockWindows(WindowedPublisher):
     """Windows that end when `tick` is called, hidden counts included (event level, add/remove neighbours).
 
     `kind` is "rank" (a tenth of ε for the count, the rest for rank blocks) or "adaptive" (noise of scale 1/ε on every
-    bin, whose sum is the count). `most` is the most records of an interval that count, the first ones; `expected` is
-    about how many come, a public guess.
+    bin, whose sum is the count). `most` is the most records of an interval whose rank blocks leave, the first ones;
+    `expected` is about how many come, a public guess. A group's number is that of its window, counted from 0.
 
     >>> from sfumato.random import SeededSource
     >>> publisher = ClockWindows(bounds=(0, 100), epsilon=2.0, rng=SeededSource(1))
@@ -104,6 +105,21 @@ class ClockWindows(WindowedPublisher):
     def held(self) -> int:
         return len(self._waiting) + int(self._counts.sum())
 
+    @property
+    def neighbours(self) -> Neighbours:
+        return Neighbours.PRESENCE
+
+    @property
+    def ended(self) -> int:
+        return self._ticks
+
+    def room(self, waiting: int) -> int | None:
+        """Return how many more records of an interval can count behind `waiting` others; None where all do.
+
+        A histogram must take all: one record more would push out the last one, and two bins would change.
+        """
+        return self.most - waiting if self.kind == "rank" else None
+
     def push(self, record: float) -> Published:
         return self.push_many(np.array([float(record)]))
 
@@ -112,14 +128,15 @@ class ClockWindows(WindowedPublisher):
         if self.kind == "adaptive":
             self._counts += self._model.count(values, self._bins)
         else:
-            self._waiting += values[: self.most - len(self._waiting)].tolist()
+            self._waiting += values[: self.room(len(self._waiting))].tolist()
         return self._nothing
 
     def tick(self) -> Published:
         """Return the rows of the interval that ends now."""
         records = self.take_waiting()
         rows = self.release(records, self._ticks) if self.kind == "rank" else self._release_counts()
-        self._ticks += 1  # not the group's number, which stays if no row leaves
+        self._group = self._ticks  # a window keeps its number though no row of the one before left
+        self._ticks += 1
         return self.number_rows([rows] if len(rows) else [])
 
     def flush(self) -> Published:

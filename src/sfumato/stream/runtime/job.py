@@ -68,7 +68,8 @@ class Runner:
     @property
     def progress(self) -> StreamProgress:
         """How far the stream has come."""
-        return StreamProgress(self.read.records, self.journal.rows, self.journal.groups, self.publisher.held)
+        groups = max(self.journal.groups, self.publisher.ended)
+        return StreamProgress(self.read.records, self.journal.rows, groups, self.publisher.held)
 
     def run(self) -> bool:
         """Read, publish and write until the input ends or somebody wants to stop; return whether it ended."""
@@ -123,6 +124,8 @@ class Runner:
                 self._commit()
             if stopping:
                 return False
+        if self.clock is not None:
+            self._publish(self.clock)  # the clock says which windows there are, not the last record
         self._publish(self.publisher.flush)
         self._commit(ended=True)
         return True
@@ -292,8 +295,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     2
     """
     source = Path(feed)
-    if not follow and source.is_file():
-        setup.refuse_still()
+    setup.refuse_feed(still=not follow and source.is_file(), endless=follow)
     job = Job(
         source,
         Path(output),

@@ -209,6 +209,7 @@ def test_a_key_that_others_may_read_is_refused_without_showing_it(tmp_path: Path
         (RankWindows((0, 1)), NUMBERS, ByKey("wait"), ("t",), "column 'wait' cannot be the key"),
         (RankWindows((0, 1)), NUMBERS, ByKey("seq"), ("t",), "column 'seq' cannot be the key"),
         (RankWindows((0, 1)), NUMBERS, ByKey("stop"), (), "records need an order"),
+        (RankWindows((0, 1)), NUMBERS, ByKey("stop"), ("t", "wait"), "column 'wait' is published and cannot order"),
         (DOCA(1.0), NumberScreen({"wait": None}), ByKey("stop"), ("t",), "doca on Spark needs --bounds"),
         (
             DOCA(1.0),

@@ -235,7 +235,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     Traceback (most recent call last):
     sfumato.errors.ParameterError: a stream on Spark goes from a folder to a folder; - is none
     """
-    setup.refuse_still()
+    setup.refuse_feed(still=True, endless=False)
     if (master or "").startswith("sc://"):
         raise ParameterError("a stream's driver runs here, which sc:// has not; give local[*] or spark://host:7077")
     if STDOUT in {feed, output}:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 COUNTS = {"group", "size", "seq", "position", "batch"}
 ENGINE = "spark"
-ORDERED = "Within a key, the records of a micro-batch come in the order of {}; no value that is published decides it."
+ORDERED = (
+    "Within a key, the records of a micro-batch come in the order of {}, which is public: no published value decides it, "
+    "nor may it be made of one."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,12 @@ class SparkStream:
             )
         if self.keys.name in {*self.screen.released, *COUNTS}:
             raise ParameterError(f"column '{self.keys.name}' cannot be the key of a release that has it already")
+        published = next((name for name in self.order if name in self.screen.released), None)
+        if published is not None:
+            raise ParameterError(
+                f"column '{published}' is published and cannot order the records: one changed value would move others "
+                "into another window; order them by a column that is public"
+            )
         if not self.order:
             raise ParameterError("records need an order that does not change when a task runs again; name its column")
 
