@@ -73,7 +73,7 @@ def test_python_and_the_command_line_publish_under_the_same_card(tmp_path: Path)
 
 def test_a_ledger_is_charged_before_a_stream_in_python_too(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("hours\n" + "5\n" * 30)
-    ledger = Ledger.create(tmp_path / "l", Budget(epsilon=1), {"data": "in.csv"})
+    ledger = Ledger.create(tmp_path / "l", Budget(epsilon=1), {"protect": "rows", "neighbours": "value"})
     setup = sf.stream.build("laplace", ["hours"], bounds=(0, 100), epsilon=0.75)
     sf.stream.publish(tmp_path / "in.csv", tmp_path / "a.csv", setup, ledger=tmp_path / "l")
     assert str(ledger.spent.epsilon) == "0.75"
@@ -85,18 +85,22 @@ def test_a_ledger_is_charged_before_a_stream_in_python_too(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "publisher, options, said",
     [
-        ("rank", {"person": "id", "horizon": "30d", "time": "day"}, "begins anew with every --horizon"),
-        ("doca", {}, "promises no differential privacy"),
+        ("rank", {"person": "id", "horizon": "30d", "time": "day"}, "promises anew with every horizon of"),
+        ("rank", {"person": "id"}, "the number of records is public in the release"),
+        ("laplace", {}, "the number of records is public in the release"),
     ],
 )
 def test_a_ledger_refuses_what_it_cannot_charge(
     tmp_path: Path, publisher: str, options: dict[str, Any], said: str
 ) -> None:
     (tmp_path / "in.csv").write_text("hours,id,day\n5,a,2016-09-01\n")
+    ledger = Ledger.create(tmp_path / "l", Budget(epsilon=9), {"protect": "person:id:1:1", "neighbours": "presence"})
     setup = sf.stream.build(publisher, ["hours"], bounds=(0, 100), **options)
     with pytest.raises(ParameterError, match=said):
         sf.stream.publish(tmp_path / "in.csv", tmp_path / "out.csv", setup, ledger=tmp_path / "l")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.csv"]
+    assert not list(tmp_path.glob("out*"))
+    assert ledger.spent.epsilon == 0
+    assert not list(ledger.entries())
 
 
 GRADES = Schema({"grade": Attribute("grade", Role.SENSITIVE, Kind.CATEGORY, categories=("low", "high"))})

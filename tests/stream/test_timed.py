@@ -26,7 +26,7 @@ def still_records(seed: int, rows: int) -> Records:
 
 def conformance() -> dict[str, Check]:
     checks = {
-        f"{sample.publisher.publisher.kind}: {check.name}": check
+        f"{sample.publisher.parameters()['kind']}: {check.name}": check
         for sample in TimedWindows.sample()
         for check in publisher_checks(sample.publisher, sample.records, keeps_rows=False)
     }

@@ -91,7 +91,8 @@ def test_persons_and_windows_in_time_go_together(folder: Path) -> None:
     assert run(["stream", *given, "--epsilon", "100"]) == 0
     card = Card.from_json((folder / "out.csv.card.json").read_bytes())
     assert card.guarantee.parameters == {"epsilon": 500.0, "per_record": 100.0}
-    assert card.guarantee.neighbours == "streams that differ in one person, all of whose records are there or not"
+    assert card.guarantee.unit == "person (drive): all records of one"
+    assert str(card.guarantee.neighbours).startswith("presence")
     assert pl.read_csv("out.csv").height == 20
 
 

@@ -173,7 +173,7 @@ def test_a_publisher_without_a_promise_may_put_bad_records_aside(folder: Path) -
             "doca needs --bounds LOW HIGH, or --sensitivity",
         ),
         (["in.csv", "-o", "out.csv", "--column", "hours", "--publisher", "castle"], "castle needs --schema"),
-        (["in.csv", "-o", "out.csv", "--column", "hours", *DOCA, "--ledger", "l"], "promises no differential privacy"),
+        (["in.csv", "-o", "out.csv", "--column", "hours", *DOCA, "--ledger", "l"], "there is no ledger 'l'"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(
@@ -417,7 +417,7 @@ def test_a_ledger_is_charged_once_for_a_stream_and_refuses_what_it_cannot_afford
 ) -> None:
     ledgers = pytest.importorskip("sfumato.dp.ledger.ledger")
     amounts = pytest.importorskip("sfumato.promise.cost")
-    ledger = ledgers.Ledger.create(folder / "l", amounts.Budget(epsilon=2), {"data": "in.csv"})
+    ledger = ledgers.Ledger.create(folder / "l", amounts.Budget(epsilon=2), {"protect": "rows", "neighbours": "value"})
     arguments = ["in.csv", "--column", "hours", *RANK, "--epsilon", "0.75", "--ledger", "l"]
     kept = ["-o", "out.csv", "--checkpoint", "kept"]
     for _ in range(2):

@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.errors import InputError
 from sfumato.random import KEYED, KeyedSource, SeededSource, Source
+from sfumato.release.card import Guarantee
 from sfumato.stream.base import Published, Publisher, SampleStream, whole_numbers
 
 ROWS = 400
@@ -243,3 +244,9 @@ def _card(publisher: Publisher) -> None:
     expect(card.door == "stream", "the card names another door")
     expect(card.algorithm == publisher.name, "the card names another algorithm")
     expect(any("seed" in warning for warning in card.warnings), "a seeded release does not say so")
+    promise = publisher.promise()
+    if promise is None:
+        expect("epsilon" not in card.guarantee.parameters, "the card names an epsilon that no promise gives")
+        return
+    further = {name: card.guarantee.parameters[name] for name in card.guarantee.parameters if name == "per_record"}
+    expect(card.guarantee == Guarantee.of(promise, **further), "the card says something else than the promise")

@@ -15,6 +15,7 @@ from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
 from sfumato.cli.progress import INTERRUPTED
 from sfumato.errors import ParameterError
+from sfumato.promise.unit import Neighbours
 from sfumato.stream.setup import choices
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def stream(
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
     setup = build(options.publisher, names(column), on_bad=on_bad, **asked)
-    epsilon = setup.promise.guarantee.parameters.get("epsilon")
+    epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
     try:
         with terminal_hooks(epsilon, resumes=files.checkpoint is not None) as hooks:
             if engine.spark:
@@ -183,8 +184,10 @@ def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> i
     (sys.stderr if output == STDOUT else sys.stdout).write("\n".join(lines) + "\n")
     if outcome.complete:
         return 0
-    held = f"{progress.held} records are held and were not released"
+    hidden = str(outcome.card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
+    records = "records that came" if hidden else f"{progress.held} records"
+    held = f"{records} are held and were not released"
     if checkpoint is not None:
-        held = f"{progress.held} records are held in checkpoint '{checkpoint}'; the same command goes on from there"
+        held = f"{records} are held in checkpoint '{checkpoint}'; the same command goes on from there"
     sys.stderr.write(f"sfumato: interrupted; {held}\n")
     return INTERRUPTED

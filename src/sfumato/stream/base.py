@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfumato.core.files import write_durably
 from sfumato.core.parameters import Option, Validated
 from sfumato.errors import InputError, ParameterError
-from sfumato.promise.unit import Neighbours
+from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release import Card
 
@@ -203,11 +203,6 @@ class Publisher(ColumnFactory, ABC):
         """How many records have come in and not left."""
 
     @property
-    def neighbours(self) -> Neighbours:
-        """What one record may do between neighbours: change its value, or be there or not where counts are hidden."""
-        return Neighbours.VALUE
-
-    @property
     def ended(self) -> int:
         """How many windows the clock has ended, those included of which no row left; 0 where no clock does."""
         return 0
@@ -235,6 +230,10 @@ class Publisher(ColumnFactory, ABC):
     @abstractmethod
     def card(self, *names: str) -> Card:
         """Return the card of the release of the columns `names`, with 0 rows: the runner counts them."""
+
+    def promise(self) -> Promise | None:
+        """Return what the chain from the records to the noise promises; None where no ε is promised."""
+        return None
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato import plugins
 from sfumato.errors import ParameterError
+from sfumato.promise import Promise
 from sfumato.release import Card
 from sfumato.schema import Attribute, Schema
 from sfumato.stream.base import ColumnFactory, PublicBounds, Published, Publisher
@@ -31,8 +32,8 @@ class StreamSetup:
 
     `marks` is what was said about persons and times, by which a feed is refused that does not fit.
 
-    >>> build("laplace", ["hours"], bounds=(0, 100)).promise.guarantee.parameters
-    {'epsilon': 1.0}
+    >>> build("laplace", ["hours"], bounds=(0, 100)).promise.cost.epsilon
+    Decimal('1.0')
     """
 
     publisher: Publisher
@@ -41,9 +42,14 @@ class StreamSetup:
     marks: RecordMarks = PLAIN
 
     @property
-    def promise(self) -> Card:
+    def card(self) -> Card:
         """The card before a row has left."""
         return self.publisher.card(*self.screen.released)
+
+    @property
+    def promise(self) -> Promise | None:
+        """What is promised under an ε, if anything is."""
+        return self.publisher.promise()
 
     def refuse_feed(self, *, still: bool, endless: bool) -> None:
         """Refuse records that lie still where their arrival counts, and a feed without an end where that is awaited."""
@@ -175,7 +181,7 @@ def _for_number(
     publisher: Publisher = kind.for_number(bounds, given) if timed is None else timed
     if marks.person is not None:
         horizon = None if marks.horizon is None else duration(marks.horizon)
-        publisher = CappedPersons(publisher, marks.per_person, horizon, marks.lateness)
+        publisher = CappedPersons(publisher, marks.per_person, horizon, marks.lateness, marks.person)
     marked = MarkedScreen(screen, marks.person, marks.time, timed=marks.timed, arrives=marks.arrives)
     clock = None if timed is None or not marks.arrives else lambda: timed.advance(time.time())
     return StreamSetup(publisher, marked, clock, marks)

@@ -13,14 +13,15 @@ from dataclasses import InitVar, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 
 from sfumato.core.parameters import Optional, Real
 from sfumato.errors import ParameterError
+from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release.card import Card, ReleasedColumn
 from sfumato.stream.base import Integers, Numbers, Published, ReleasedColumns, Sample
+from sfumato.stream.card import wrapped_card
 from sfumato.stream.edges import MOST_AT_ONCE, WindowEdges, iso
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.wrappers import WrappingPublisher, join_published
@@ -144,7 +145,7 @@ class TimedWindows(WrappingPublisher):
     def _refuse_many(self, windows: int) -> None:
         if windows > MOST_AT_ONCE:
             raise ParameterError(
-                f"{windows} windows of {self.every:g} seconds from {iso(self.start)} on would leave at once, and "
+                f"{windows} windows of {self.every:.12g} seconds from {iso(self.start)} on would leave at once, and "
                 f"{MOST_AT_ONCE} may; give longer windows or a later start"
             )
 
@@ -183,21 +184,22 @@ class TimedWindows(WrappingPublisher):
     def card(self, *names: str) -> Card:
         if START in names:
             raise ParameterError(f"a column '{START}' cannot be published: rows leave with one that says their window")
-        card = self.publisher.card(*names)
-        columns = [*card.released.columns, ReleasedColumn(name=START, role="other", type="text")]
-        released = msgspec.structs.replace(card.released, settings=self.parameters(), columns=columns)
-        return msgspec.structs.replace(card, released=released, assumptions=[*self._notes(), *card.assumptions])
+        start = ReleasedColumn(name=START, role="other", type="text")
+        return wrapped_card(self, self.publisher.card(*names), notes=self._notes(), columns=[start])
+
+    def promise(self) -> Promise | None:
+        return self.publisher.promise()  # the windows of its chain have declared edges
 
     def _notes(self) -> list[str]:
         last = "without an end" if self.until is None else f"up to {iso(self.until)}"
         taken = "Records do not arrive: none is late, and all windows leave at the end."
         if self.late is not None:
             taken = (
-                f"A window ends {self.late:g} seconds behind its end on the reader's clock, which no record moves; "
+                f"A window ends {self.late:.12g} seconds behind its end on the reader's clock, which no record moves; "
                 "later records are left out."
             )
         return [
-            f"Windows of {self.every:g} seconds begin at {iso(self.start)}, {last}; a record is in that of its time.",
+            f"Windows of {self.every:.12g} seconds begin at {iso(self.start)}, {last}; each record is in its own.",
             taken,
             "All windows are public, those without a row too: a missing group has a noisy count of 0 or less.",
             "A record's own time is protected with its value; one in no window, or without a time, is left out.",

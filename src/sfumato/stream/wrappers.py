@@ -11,23 +11,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.parameters import Optional, Real, Whole
+from sfumato.core.parameters import Name, Optional, Real, Whole
 from sfumato.errors import ParameterError
-from sfumato.promise.unit import Neighbours
+from sfumato.promise import (
+    CapPersons,
+    Excess,
+    Input,
+    Metric,
+    Neighbours,
+    Promise,
+    ProtectPersons,
+    ProtectRows,
+)
 from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.stream.base import Numbers, Published, Publisher, ReleasedColumns, Sample
-from sfumato.stream.card import EVENT
-from sfumato.stream.publishers.clock import ClockWindows
+from sfumato.stream.card import wrapped_card
 from sfumato.stream.state import Saved, pack, unpack
 
-VALUES_OF_PERSONS = "streams with the same arrivals and persons that differ in the values of one person"
 NAMELESS = -1.0
-PRESENCE_OF_PERSONS = "streams that differ in one person, all of whose records are there or not"
 
 
 class WrappingPublisher(Publisher):
@@ -55,10 +60,6 @@ class WrappingPublisher(Publisher):
         return self.publisher.held
 
     @property
-    def neighbours(self) -> Neighbours:
-        return self.publisher.neighbours
-
-    @property
     def ended(self) -> int:
         return self.publisher.ended
 
@@ -79,12 +80,13 @@ class WrappingPublisher(Publisher):
 
 @dataclass(frozen=True)
 class AnyPublisher:
-    """The rule of a publisher whose records are plain numbers under an ε."""
+    """The rule of a publisher whose records are plain numbers under an ε for each."""
 
     wanted: str = "a differentially private publisher of one number"
 
     def accepts(self, value: object) -> bool:
-        return isinstance(value, Publisher) and "epsilon" in value.card("value").guarantee.parameters
+        promise = value.promise() if isinstance(value, Publisher) else None
+        return promise is not None and isinstance(promise.metric.unit, ProtectRows)
 
     def bad_values(self) -> list[object]:
         return ["rank", 3, None]
@@ -95,7 +97,8 @@ class CappedPersons(WrappingPublisher):
     """A publisher before which only the first `limit` records of a person count, in each period of `horizon` seconds.
 
     A record is (value, person), followed by its time where there is a horizon or where the publisher behind takes
-    times, and by its arrival where `late` says that records arrive. Periods are counted from 1970; without a horizon
+    times, and by its arrival where `late` says that records arrive; `person` is the name of the column that persons are
+    told apart by. Periods are counted from 1970; without a horizon
     the whole stream is one. A record belongs to the period of its own time; one without a time counts in none. Where
     records arrive, a period is forgotten `late` seconds behind its end on the clock of arrivals.
 
@@ -120,6 +123,7 @@ class CappedPersons(WrappingPublisher):
     limit: int = 1
     horizon: float | None = None
     late: float | None = None
+    person: str = "person"
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {
@@ -127,6 +131,7 @@ class CappedPersons(WrappingPublisher):
         "limit": Whole(1),
         "horizon": Optional(Real(0, above=True)),
         "late": Optional(Real(0)),
+        "person": Name(),
     }
     name: ClassVar[str] = "capped"
 
@@ -134,10 +139,13 @@ class CappedPersons(WrappingPublisher):
         super().__post_init__(rng)
         self.linked = self.publisher.linked  # type: ignore[misc]  # as the one behind it
         self.needs_clock = self.publisher.needs_clock  # type: ignore[misc]
+        promise = self.publisher.promise()
+        self._hidden = promise is not None and promise.metric.neighbours is Neighbours.PRESENCE
         self._given: dict[tuple[float, float], int] = {}  # by person and period
         self._oldest = -math.inf  # the first period that is not forgotten
         if self.publisher.takes_times and getattr(self.publisher, "late", None) != self.late:
             raise ParameterError("the windows behind capped persons have another late; give both the same")
+        _ = self.promise()  # a chain without a map cannot be built
 
     def push(self, record: Any) -> Published:
         return self.push_many(np.array([record], dtype=np.float64))
@@ -160,7 +168,7 @@ class CappedPersons(WrappingPublisher):
             return np.empty((0, self._width)) if self._width > 1 else np.empty(0)
         counts = self._counts(records)
         taken = records[:, [0, *range(2, self._width + 1)]] if self._width > 1 else records[:, 0].copy()
-        if self.neighbours is Neighbours.PRESENCE:
+        if self._hidden:
             return taken[counts]
         taken[~counts] = np.nan
         return taken
@@ -174,8 +182,7 @@ class CappedPersons(WrappingPublisher):
         """Return which records count: those of a person's first ones in the period of their own time."""
         periods = np.zeros(len(records)) if self.horizon is None else np.floor(records[:, 2] / self.horizon)
         counts = np.zeros(len(records), dtype=np.bool_)
-        hidden = self.neighbours is Neighbours.PRESENCE
-        periods = np.where(np.isnan(records[:, 1]) & hidden, np.nan, periods)
+        periods = np.where(np.isnan(records[:, 1]) & self._hidden, np.nan, periods)
         persons = np.nan_to_num(records[:, 1], nan=NAMELESS).tolist()
         marks = zip(persons, periods.tolist(), self._newest(records), strict=True)
         for place, (person, period, newest) in enumerate(marks):
@@ -199,7 +206,8 @@ class CappedPersons(WrappingPublisher):
 
     def parameters(self) -> dict[str, Any]:
         inner = {"name": self.publisher.name, **self.publisher.parameters()}
-        return {"publisher": inner, "limit": self.limit, "horizon": self.horizon, "late": self.late}
+        own = {"limit": self.limit, "horizon": self.horizon, "late": self.late, "person": self.person}
+        return {"publisher": inner, **own}
 
     def state(self) -> bytes:
         keys = np.array(list(self._given), dtype=np.float64).reshape(-1, 2)
@@ -214,32 +222,33 @@ class CappedPersons(WrappingPublisher):
         oldest = saved.plain["oldest"]
         self._oldest = -math.inf if oldest is None else oldest
 
+    def promise(self) -> Promise | None:
+        behind = self.publisher.promise()
+        if behind is None:
+            return None
+        excess = Excess.DROPPED if self._hidden else Excess.REPLACED
+        metric = Metric(ProtectPersons(self.person, self.limit), behind.metric.neighbours, Input.RECORDS)
+        cap = CapPersons(self.person, self.limit, excess=excess)
+        return behind.before(cap, metric=metric, horizon=self.horizon)
+
     def card(self, *names: str) -> Card:
-        card = self.publisher.card(*names)
-        epsilon = card.guarantee.parameters["epsilon"]
-        span = "the whole stream" if self.horizon is None else f"every period of {self.horizon:g} seconds"
-        hidden = self.neighbours is Neighbours.PRESENCE
-        promise = msgspec.structs.replace(
-            card.guarantee,
-            parameters={"epsilon": self.limit * epsilon, "per_record": epsilon},
-            unit=f"person (all records of one, over {span})",
-            neighbours=PRESENCE_OF_PERSONS if hidden else VALUES_OF_PERSONS,
-        )
-        later = "are dropped" if hidden else "are a public default"
-        capped = (
-            f"Only the first {self.limit} records of a person count over {span}; later ones {later}.",
-            "The promise is that limit times the ε of a record, once more for each further period.",
-            (
-                "That a person is in the stream is protected, over that span, as their values and times are."
-                if hidden
-                else "That a person is in the stream, and when their records come, is not protected; their values are."
-            ),
-        )
-        kept = [entry for entry in card.assumptions if entry not in {*EVENT[:2], *ClockWindows.NOTES[:1]}]
-        released = msgspec.structs.replace(card.released, settings=self.parameters())
-        return msgspec.structs.replace(
-            card, algorithm=self.name, guarantee=promise, assumptions=[*capped, *kept], released=released
-        )
+        behind = self.publisher.card(*names)
+        per_record = behind.guarantee.parameters["epsilon"]
+        return wrapped_card(self, behind, notes=self._notes(), per_record=per_record)
+
+    def _notes(self) -> list[str]:
+        span = "the whole stream" if self.horizon is None else f"every period of {self.horizon:.12g} seconds"
+        first = f"Only the first {self.limit} records of a person ('{self.person}') count over {span}; "
+        limit = "The promise is that limit times the ε of a record, once more for each further period."
+        if not self._hidden:
+            told = "That a person is in the stream, and when their records come, is not protected; their values are."
+            return [f"{first}later ones are a public default.", limit, told]
+        return [
+            f"{first}later ones are dropped, and so are records that name no person.",
+            limit,
+            "That a person is in the stream is protected, as their values and times are.",
+            "Persons are told apart by a hash of 48 bits; two with the same hash would share one limit.",
+        ]
 
 
 def sample_persons(seed: int, rows: int) -> Numbers:

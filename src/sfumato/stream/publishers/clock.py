@@ -10,15 +10,14 @@ from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-import msgspec
 import numpy as np
 
 from sfumato.core.parameters import OneOf, Real, Whole
-from sfumato.promise.unit import Neighbours
-from sfumato.random import KEYED, Source
+from sfumato.promise import Edges, Neighbours, Promise, Windows
+from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.stream.base import DELAY, EPSILON, Integers, Numbers, Published, Sample
-from sfumato.stream.card import private_card
+from sfumato.stream.card import PRESENT, private_card, record_promise
 from sfumato.stream.noise import Interval, exact_epsilon, noise_scale
 from sfumato.stream.publishers.adaptive import BINS
 from sfumato.stream.publishers.adaptive.model import HistogramModel, NoiseScales
@@ -27,7 +26,6 @@ from sfumato.stream.state import Array, Saved
 from sfumato.stream.windows import WindowedPublisher
 
 COUNTED = Fraction(1, 10)  # the share of ε that pays for a window's count where rank blocks leave
-ADD_REMOVE = "streams that differ in one record, which is there or not"
 
 
 @dataclass(eq=False)
@@ -66,10 +64,7 @@ class ClockWindows(WindowedPublisher):
     }
     OPTIONS: ClassVar = {"epsilon": EPSILON, "block": BLOCK, "bins": BINS, "expected": DELAY}
     NOTES: ClassVar = (
-        (
-            "The unit is one record (event level), there or not: a person with c records in the stream is promised c·ε "
-            "only."
-        ),
+        PRESENT,
         (
             "Windows end by the clock, which is public; how many rows leave comes from a noisy count, not from the "
             "records."
@@ -104,10 +99,6 @@ class ClockWindows(WindowedPublisher):
     @property
     def held(self) -> int:
         return len(self._waiting) + int(self._counts.sum())
-
-    @property
-    def neighbours(self) -> Neighbours:
-        return Neighbours.PRESENCE
 
     @property
     def ended(self) -> int:
@@ -177,10 +168,10 @@ class ClockWindows(WindowedPublisher):
         super().resume(saved)
 
     def card(self, *names: str) -> Card:
-        card = private_card(self, names, self.epsilon, source=self._run.source)
-        keyed = [sentence for sentence in card.assumptions if sentence == KEYED]
-        promise = msgspec.structs.replace(card.guarantee, neighbours=ADD_REMOVE)
-        return msgspec.structs.replace(card, guarantee=promise, assumptions=[*self.NOTES, *keyed])
+        return private_card(self, names, notes=self.NOTES, source=self._run.source)
+
+    def promise(self) -> Promise | None:
+        return record_promise(self.epsilon, Windows(Edges.DECLARED), neighbours=Neighbours.PRESENCE)
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:
