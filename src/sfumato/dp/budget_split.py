@@ -59,7 +59,7 @@ def answer_columns(
     if not compiled.unknown:
         return tallies.cells, _columns(compiled, tallies.columns, share, noise)
     threshold = _threshold(compiled, cost, share)
-    passing = threshold.keep([int(units) for units in tallies.columns[0]], noise)
+    passing = threshold.keep([int(units) for units in tallies.columns[0]], noise, tallies.cells)
     order = sorted(passing, key=lambda place: _order(tallies.cells[place]))
     kept = [tallies.cells[place] for place in order]
     if only_counts_units(compiled):

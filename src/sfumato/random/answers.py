@@ -8,11 +8,14 @@ to Python integers, so no sum can overflow; a scale becomes a binary fraction on
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any, Protocol
 
+from sfumato.core.seam import choose
+from sfumato.random import laws
 from sfumato.random.discrete import LARGEST_SCALE_TERM, Draws, discrete_laplace
 from sfumato.random.source import SecureSource, SeededSource, Source
 
@@ -39,7 +42,47 @@ class Noise(Protocol):
     def randomized_response(self, value: int, categories: int, truth: Fraction) -> int: ...
 
 
-class SeededNoise:
+class SeamNoise(ABC):
+    """Noise whose every choice passes the seam, where a twin run may watch; a subclass draws.
+
+    >>> isinstance(SeededNoise(1), SeamNoise), isinstance(OpenDPNoise(), SeamNoise)
+    (True, True)
+    """
+
+    def laplace(self, values: Sequence[int], scale: Fraction) -> list[int]:
+        """Return every value with discrete Laplace noise of its own."""
+        return choose(lambda: laws.DiscreteLaplace(values, scale), lambda: self.draw_laplace(values, scale))
+
+    def gaussian(self, values: Sequence[int], variance: Fraction) -> list[int]:
+        """Return every value with discrete Gaussian noise of its own."""
+        return choose(lambda: laws.DiscreteGaussian(values, variance), lambda: self.draw_gaussian(values, variance))
+
+    def exponential(self, scores: Sequence[int], scale: Fraction) -> int:
+        """Return an index that the exponential mechanism selects."""
+        return choose(lambda: laws.Exponential(scores, scale), lambda: self.draw_exponential(scores, scale))
+
+    def permute_and_flip(self, scores: Sequence[int], scale: Fraction) -> int:
+        """Return an index that permute-and-flip selects."""
+        return choose(lambda: laws.PermuteAndFlip(scores, scale), lambda: self.draw_flipped(scores, scale))
+
+    def randomized_response(self, value: int, categories: int, truth: Fraction) -> int:
+        """Return the value with probability `truth`, else another category."""
+        law = laws.Response(value, categories, truth)
+        return choose(lambda: law, lambda: self.draw_response(value, categories, truth))
+
+    @abstractmethod
+    def draw_laplace(self, values: Sequence[int], scale: Fraction) -> list[int]: ...
+    @abstractmethod
+    def draw_gaussian(self, values: Sequence[int], variance: Fraction) -> list[int]: ...
+    @abstractmethod
+    def draw_exponential(self, scores: Sequence[int], scale: Fraction) -> int: ...
+    @abstractmethod
+    def draw_flipped(self, scores: Sequence[int], scale: Fraction) -> int: ...
+    @abstractmethod
+    def draw_response(self, value: int, categories: int, truth: Fraction) -> int: ...
+
+
+class SeededNoise(SeamNoise):
     """Reproducible noise for tests, from integers alone; what is drawn from it must never be called private.
 
     >>> SeededNoise(1).laplace([0, 0, 0], Fraction(5)) == SeededNoise(1).laplace([0, 0, 0], Fraction(5))
@@ -52,27 +95,27 @@ class SeededNoise:
         self._source = SeededSource(seed) if isinstance(seed, int) else seed
         self._draws = Draws(self._source)
 
-    def laplace(self, values: Sequence[int], scale: Fraction) -> list[int]:
+    def draw_laplace(self, values: Sequence[int], scale: Fraction) -> list[int]:
         if max(scale.numerator, scale.denominator) <= LARGEST_SCALE_TERM:
             drawn: list[int] = discrete_laplace(len(values), scale, self._source).tolist()
             return _plus(values, drawn)
         return _plus(values, [self._draws.laplace(scale) for _ in values])
 
-    def gaussian(self, values: Sequence[int], variance: Fraction) -> list[int]:
+    def draw_gaussian(self, values: Sequence[int], variance: Fraction) -> list[int]:
         return _plus(values, [self._draws.gaussian(variance) for _ in values])
 
-    def exponential(self, scores: Sequence[int], scale: Fraction) -> int:
+    def draw_exponential(self, scores: Sequence[int], scale: Fraction) -> int:
         return self._draws.exponential(scores, scale)
 
-    def permute_and_flip(self, scores: Sequence[int], scale: Fraction) -> int:
+    def draw_flipped(self, scores: Sequence[int], scale: Fraction) -> int:
         return self._draws.permute_and_flip(scores, scale)
 
-    def randomized_response(self, value: int, categories: int, truth: Fraction) -> int:
+    def draw_response(self, value: int, categories: int, truth: Fraction) -> int:
         other = self._draws.below(categories - 1)
         return value if self._draws.bernoulli(truth) else other + (other >= value)
 
 
-class OpenDPNoise:
+class OpenDPNoise(SeamNoise):
     """OpenDP's exact samplers, seeded by the operating system: for every real answer.
 
     A scale beyond 2^50 is drawn by our own integers from the secure source, since OpenDP's draws have 64 bits.
@@ -83,33 +126,33 @@ class OpenDPNoise:
 
     secure = True
 
-    def laplace(self, values: Sequence[int], scale: Fraction) -> list[int]:
+    def draw_laplace(self, values: Sequence[int], scale: Fraction) -> list[int]:
         if scale > WIDEST:
             return _plus(values, [_own().laplace(scale) for _ in values])
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         return _plus(values, dp.m.make_laplace(*space, scale=float_above(scale))([0] * len(values)))
 
-    def gaussian(self, values: Sequence[int], variance: Fraction) -> list[int]:
+    def draw_gaussian(self, values: Sequence[int], variance: Fraction) -> list[int]:
         if variance > WIDEST**2:
             return _plus(values, [_own().gaussian(variance) for _ in values])
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
         return _plus(values, dp.m.make_gaussian(*space, scale=root_above(variance))([0] * len(values)))
 
-    def exponential(self, scores: Sequence[int], scale: Fraction) -> int:
+    def draw_exponential(self, scores: Sequence[int], scale: Fraction) -> int:
         gaps = _gaps(scores)
         if gaps is None:
             return _own().exponential(scores, scale)
         return _select(gaps, scale, _opendp().zero_concentrated_divergence())  # this measure makes the noise Gumbel's
 
-    def permute_and_flip(self, scores: Sequence[int], scale: Fraction) -> int:
+    def draw_flipped(self, scores: Sequence[int], scale: Fraction) -> int:
         gaps = _gaps(scores)
         if gaps is None:
             return _own().permute_and_flip(scores, scale)
         return _select(gaps, scale, _opendp().max_divergence())
 
-    def randomized_response(self, value: int, categories: int, truth: Fraction) -> int:
+    def draw_response(self, value: int, categories: int, truth: Fraction) -> int:
         probability = float(truth)
         if Fraction(probability) > truth:
             probability = math.nextafter(probability, 0.0)

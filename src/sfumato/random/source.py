@@ -15,6 +15,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.seam import choose
+
 Words = npt.NDArray[np.uint32]
 
 BULK_BYTES = 4096  # below this, setting up a cipher costs more than asking the operating system
@@ -69,6 +71,12 @@ def permutation(count: int, source: Source) -> npt.NDArray[np.int64]:
     >>> sorted(permutation(5, SeededSource(1)).tolist())
     [0, 1, 2, 3, 4]
     """
+    from sfumato.random.laws import Uniform
+
+    return choose(lambda: Uniform("order", count), lambda: _shuffle(count, source))
+
+
+def _shuffle(count: int, source: Source) -> npt.NDArray[np.int64]:
     from sfumato.random.discrete_kernel import shuffle_from
 
     order = np.arange(count, dtype=np.int64)

@@ -14,8 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
 from sfumato.random import LARGEST_SCALE_TERM, Part
+from sfumato.random.laws import DiscreteLaplace
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers
 
@@ -143,5 +145,22 @@ def add_noise(run: WordRun, exact: Integers, scale: Fraction, *context: Part) ->
     >>> add_noise(run, counts, Fraction(50), 0).tolist() == add_noise(run, counts, Fraction(50), 0).tolist()
     True
     """
-    run.turn(*context, exact)
-    return exact + laplace_draws(run, len(exact), scale)
+
+    def draw() -> Integers:
+        run.turn(*context, exact)
+        return exact + laplace_draws(run, len(exact), scale)
+
+    return choose(lambda: DiscreteLaplace(exact, scale), draw)
+
+
+def add_unkeyed_noise(run: WordRun, exact: Integers, scale: Fraction) -> Integers:
+    """Return exact whole numbers of any shape with the noise that a run gives next: all windows of a batch at once.
+
+    >>> from sfumato.random import SeededSource
+    >>> add_unkeyed_noise(WordRun(SeededSource(1)), np.array([[5, 7], [0, 1]]), Fraction(50)).shape
+    (2, 2)
+    """
+    return choose(
+        lambda: DiscreteLaplace(exact, scale),
+        lambda: exact + laplace_draws(run, exact.size, scale).reshape(exact.shape),
+    )

@@ -6,21 +6,60 @@ proof for units of several rows, for changed values and for zCDP is in `docs/alg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from sfumato.core.parameters import OneOf, Rule, Whole
+from sfumato.core.seam import choose
 from sfumato.dp.mechanisms.additive import TRIAL_DELTA, AdditiveNoise, Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact
 from sfumato.dp.mechanisms.trial import Trial
 from sfumato.promise.cost import Accountant
 from sfumato.promise.unit import Neighbours
 from sfumato.random import Noise, Source, noise_from
+from sfumato.random.laws import Loss
 
 HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Passing:
+    """The law of a threshold, as a twin run sees it: the number of units by key, the noise, and the least to leave.
+
+    >>> noise = Laplace(Fraction(2))
+    >>> one, none = Passing({"a": 9, "b": 1}, noise, 30), Passing({"a": 8}, noise, 30)
+    >>> loss = one.loss(none, {})
+    >>> loss.epsilon, loss.delta < 1e-6
+    (0.5, True)
+    """
+
+    counts: Mapping[Hashable, int]
+    mechanism: AdditiveNoise
+    least: int
+
+    @property
+    def public(self) -> tuple[Any, ...]:
+        return "threshold", self.mechanism, self.least
+
+    def loss(self, other: Passing, outcome: object) -> Loss:
+        """Return what common keys tell by their noise, and the chance that a key leaves that one side lacks."""
+        del outcome
+        alone = self.counts.keys() ^ other.counts.keys()
+        delta = sum(self._chance({**self.counts, **other.counts}[key]) for key in alone)
+        moves = [abs(self.counts[key] - other.counts[key]) for key in self.counts.keys() & other.counts.keys()]
+        if isinstance(self.mechanism, Laplace):
+            pure = float(self.mechanism.cost(sum(moves)))
+            return Loss(pure, pure, pure**2 / 2, delta)
+        rho = float(self.mechanism.cost(sum(move**2 for move in moves)))
+        return Loss(math.inf if rho else 0.0, math.inf if rho else 0.0, rho, delta)
+
+    def _chance(self, count: int) -> float:
+        """The probability that a key with so many units passes."""
+        return float(self.mechanism.tail(self.least - count)) if self.least > count else 1.0
 
 
 @dataclass(frozen=True)
@@ -63,9 +102,8 @@ class Threshold(Mechanism):
         """Return trials on the number of units that one key has: its noisy number, or 0 where the key stays inside."""
 
         def run(value: int, count: int, source: Source) -> list[int]:
-            if not value:
-                return [0] * count  # a key that nobody has cannot leave
-            passing = self.keep([value] * count, noise_from(source))
+            there = [value] * count if value else []  # a key that nobody has cannot leave
+            passing = self.keep(there, noise_from(source))
             return [passing.get(place, 0) for place in range(count)]
 
         counts = (0, 1, self.least, 2 * self.least)
@@ -97,15 +135,25 @@ class Threshold(Mechanism):
             low, high = (low, middle) if self._leak(middle) <= self.delta else (middle + 1, high)
         return low + self.rows
 
-    def keep(self, counts: Sequence[int], noise: Noise | None = None) -> dict[int, int]:
+    def keep(
+        self, counts: Sequence[int], noise: Noise | None = None, keys: Sequence[Hashable] | None = None
+    ) -> dict[int, int]:
         """Return the noisy count of every key that may leave, by the key's place in `counts`.
+
+        `keys` names them for whoever watches the draw: a neighbour may lack one of them.
 
         >>> from sfumato.random import SeededNoise
         >>> Threshold(Fraction(1), Fraction(1, 10**6)).keep([1, 500, 2], SeededNoise(1)).keys()
         dict_keys([1])
         """
-        noisy = self.mechanism.release(counts, noise)
-        return {place: count for place, count in enumerate(noisy) if count >= self.least}
+        named = list(range(len(counts))) if keys is None else list(keys)
+
+        def draw() -> dict[Hashable, int]:
+            noisy = zip(named, self.mechanism.release(counts, noise), strict=True)
+            return {key: count for key, count in noisy if count >= self.least}
+
+        passing = choose(lambda: Passing(dict(zip(named, counts, strict=True)), self.mechanism, self.least), draw)
+        return {place: passing[key] for place, key in enumerate(named) if key in passing}
 
     def _leak(self, above: int) -> Fraction:
         """Bound the chance that any key of one unit alone passes a threshold of `rows` + `above`.

@@ -14,8 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.parameters import Option, Optional, Real
+from sfumato.core.seam import choose
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
+from sfumato.random.laws import DiscreteLaplace
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.stream.base import AUDITED, EPSILON, Integers, Numbers, PublicBounds, Published, Publisher, Sample
 from sfumato.stream.card import make_card
@@ -96,21 +98,18 @@ class NaiveLaplace(Publisher):
     def push(self, record: float) -> Published:
         if isinstance(self._source, KeyedSource):
             return self.push_many(np.array([record]))
-        if self._place == AHEAD:
-            self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
-            self._place = 0
-        record = self._clamp(record)
-        noise = int(self._ahead[self._place])
-        self._place += 1
+        steps = np.array([round(self._clamp(record) / self._step)])
+        noisy = choose(lambda: DiscreteLaplace(steps, Fraction(self._scale)), lambda: steps + self._next_one())
         place = np.array([self._seq])
         self._seq += 1
-        return Published(np.array([(round(record / self._step) + noise) * self._step]), place, ONE, place, place)
+        return Published(noisy * self._step, place, ONE, place, place)
 
     def push_many(self, batch: Numbers) -> Published:
         values = self._clamp_all(np.asarray(batch, dtype=np.float64))
         places = np.arange(self._seq, self._seq + len(values))
         steps: Numbers = np.rint(values / self._step)
-        released: Numbers = (steps + self._noise(steps)) * self._step
+        noisy = choose(lambda: DiscreteLaplace(steps, Fraction(self._scale)), lambda: steps + self._noise(steps))
+        released: Numbers = noisy * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
 
@@ -142,6 +141,13 @@ class NaiveLaplace(Publisher):
             own = [self._source.of(self._seq + place, steps[place : place + 1]) for place in range(len(steps))]
             return np.array([discrete_laplace(1, Fraction(self._scale), source)[0] for source in own], dtype=np.int64)
         return self._next(len(steps))
+
+    def _next_one(self) -> int:
+        if self._place == AHEAD:
+            self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
+            self._place = 0
+        self._place += 1
+        return int(self._ahead[self._place - 1])
 
     def _next(self, count: int) -> Integers:
         """Return the next draws: those drawn ahead first, then whole rounds, so that batches do not matter."""

@@ -19,7 +19,7 @@ from sfumato.core.parameters import Option, Whole
 from sfumato.random import Source
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import AUDITED, Integers, Numbers, PublicBounds, Publisher, Sample
-from sfumato.stream.noise import Interval, Intervals, add_noise, laplace_draws, noise_scale, step_for
+from sfumato.stream.noise import Interval, Intervals, add_noise, add_unkeyed_noise, noise_scale, step_for
 from sfumato.stream.windows import WindowedPublisher
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class RankGrid:
     def _with_noise(self, sums: Integers, run: WordRun, first: int, part: int) -> Integers:
         """Return the sums of windows with their noise: all at once, or each window's own where noise is keyed."""
         if not run.keyed:
-            return sums + laplace_draws(run, sums.size, self.scale).reshape(sums.shape)
+            return add_unkeyed_noise(run, sums, self.scale)
         noisy = np.empty_like(sums)
         for ahead, row in enumerate(sums):
             noisy[ahead] = add_noise(run, row, self.scale, first + ahead, part)

@@ -11,8 +11,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.seam import choose
 from sfumato.random import Source
 from sfumato.random.discrete import Draws
+from sfumato.random.laws import HiddenSample
 
 WORD = 1 << 32
 
@@ -24,6 +26,10 @@ def sample_rows(rows: int, rate: Fraction, source: Source) -> npt.NDArray[np.boo
     >>> int(sample_rows(1000, Fraction(1, 10), SeededSource(1)).sum())
     96
     """
+    return choose(lambda: HiddenSample(rows, rate), lambda: _sample(rows, rate, source))
+
+
+def _sample(rows: int, rate: Fraction, source: Source) -> npt.NDArray[np.bool_]:
     words = source.words(rows)
     whole, rest = divmod(rate * WORD, 1)
     stays = words < whole
