@@ -6,6 +6,7 @@ What the formats are, and how a file's is found, is the matter of `table.formats
 from __future__ import annotations
 
 import gzip
+import hashlib
 import signal
 import sys
 import zlib
@@ -35,7 +36,20 @@ def read(path: str | Path, *, empty: bool = False) -> Table:
     >>> read(file).frame.row(0)
     ('02139', 31)
     """
+    return read_hashed(path, empty=empty)[0]
+
+
+def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
+    r"""Return what `read` does, and the SHA-256 of the very bytes it was read from: the file is looked at once.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_bytes(b"age\n31\n")
+    >>> read_hashed(file)[1] == hashlib.sha256(b"age\n31\n").hexdigest()
+    True
+    """
     data, name = _bytes(path)
+    digest = hashlib.sha256(data).hexdigest()
     if data[:2] == GZIPPED:
         try:
             data = gzip.decompress(data)
@@ -52,7 +66,7 @@ def read(path: str | Path, *, empty: bool = False) -> Table:
         raise InputError(f"file '{name}' cannot be read as a table: {_first_line(error)}") from error
     if not (table.rows or found.typed or empty):
         raise InputError(f"file '{name}' has a header and no rows; give rows")
-    return table
+    return table, digest
 
 
 def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:

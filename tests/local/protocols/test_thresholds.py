@@ -61,7 +61,7 @@ def subsets(numbers: Numbers, size: int) -> Fraction:
 
 
 def bloom_bits(numbers: Numbers, _size: int) -> Fraction:
-    """What any number of reports tells is told by the permanent bits; a Bloom filter has `hashes` of its own at most."""
+    """What any number of reports tells is told by the permanent bits; two values differ in 2·`hashes` of them."""
     return either(Fraction(SCALE - numbers["flip"], numbers["flip"])) ** (2 * numbers["hashes"])
 
 
@@ -116,8 +116,7 @@ def check(name: str, size: int, epsilon: float) -> bool:
     protocol = bare(every_protocol()[name], 2 if name == "rr" else size, epsilon)
     try:
         numbers = protocol.thresholds
-    except ParameterError as refusal:
-        assert "out of 2^64" in str(refusal)
+    except ParameterError:
         return False
     assert all(0 < number <= SCALE for number in numbers.values())
     worst = WORST[name](numbers, len(protocol.domain))
