@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from sfumato.errors import InputError, ParameterError, SfumatoError
+from sfumato.promise import Neighbours
 from sfumato.release import Card
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.charge import StreamBill
@@ -253,10 +254,11 @@ class Job:
 
     def _held_note(self, progress: StreamProgress) -> str:
         """Return what an error must add about records that were held when it came."""
-        if self.checkpoint is not None or not progress.held:
+        if self.checkpoint is not None or not (progress.held or self.publisher.needs_clock):
             return ""
-        self._write_card(progress)
-        return f"; {progress.held} records were held and not released"
+        card = self._write_card(progress)
+        hidden = str(card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
+        return f"; {'what had come was' if hidden else f'{progress.held} records were'} held and not released"
 
     def _write_card(self, progress: StreamProgress) -> Card:
         card = self.publisher.card(*self.screen.released)
