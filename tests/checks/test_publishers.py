@@ -18,6 +18,7 @@ from sfumato.checks import Check, ConformanceError, publisher_checks
 from sfumato.random import Source
 from sfumato.stream import CASTLE, DOCA, CappedPersons, ClockWindows, Published, Publisher
 from sfumato.stream.base import Numbers, Sample
+from sfumato.stream.noise import run_of
 from sfumato.stream.runtime.batch import Batch, WantedColumns
 from sfumato.stream.runtime.checkpoint import CheckpointFolder
 from sfumato.stream.screens.base import OnBad, Screened
@@ -147,7 +148,7 @@ class Keyless(DOCA):
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__(rng)
-        self._run.keyed = False
+        self._run = run_of(self, None)
 
 
 def failing(publisher: Publisher) -> set[str]:

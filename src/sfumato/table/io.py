@@ -36,7 +36,7 @@ def read(path: str | Path, *, empty: bool = False) -> Table:
     >>> read(file).frame.row(0)
     ('02139', 31)
     """
-    return read_hashed(path, empty=empty)[0]
+    return decode(*_bytes(path), path, empty=empty)
 
 
 def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
@@ -49,7 +49,15 @@ def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
     True
     """
     data, name = _bytes(path)
-    digest = hashlib.sha256(data).hexdigest()
+    return decode(data, name, path, empty=empty), hashlib.sha256(data).hexdigest()
+
+
+def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False) -> Table:
+    r"""Return the table in the bytes of a file; `name` stands in errors, and the ending of `path` may tell the format.
+
+    >>> decode(b"zip;age\n02139;31\n", "people.csv", "people.csv").rows
+    1
+    """
     if data[:2] == GZIPPED:
         try:
             data = gzip.decompress(data)
@@ -66,7 +74,7 @@ def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
         raise InputError(f"file '{name}' cannot be read as a table: {_first_line(error)}") from error
     if not (table.rows or found.typed or empty):
         raise InputError(f"file '{name}' has a header and no rows; give rows")
-    return table, digest
+    return table
 
 
 def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:

@@ -218,7 +218,7 @@ def test_a_ledger_for_persons_cannot_be_charged_for_rows(tmp_path: Path) -> None
 
 
 def test_boxes_are_paid_in_rho_and_a_delta_is_not(tmp_path: Path) -> None:
-    table, budget = people(20), sf.Budget(epsilon=1, delta=1e-6, accountant="zcdp")
+    table, budget = people(20), sf.Budget(epsilon=1, delta=1e-6, accountant=sf.dp.Accountant.ZCDP)
     sf.Session.create(tmp_path / "l", table.frame, SCHEMA, budget)
     sf.PrivateMondrian(epsilon=0.1).anonymize(table, SCHEMA, charge=Charge(tmp_path / "l"), audit=False)
     assert Ledger.open(tmp_path / "l").spent.rho == Decimal("0.005")
