@@ -64,8 +64,6 @@ def _read_csv(data: bytes, name: str) -> Table:
             f"file '{name}' cannot be read: a quote stands inside a cell that is not quoted; quote the cell and "
             "double the quote"
         ) from error
-    if frame.height == 0:
-        raise InputError(f"file '{name}' has a header and no rows; give rows")
     if len(header) > 1 and frame.get_column(frame.columns[-1]).null_count() and _suspicious(data, delimiter, frame):
         _refuse_ragged(data, delimiter, len(header), name)
     frame.columns = header
