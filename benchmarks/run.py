@@ -22,6 +22,7 @@ import mondrian
 import mondrian_peers
 import noise
 import page
+import promise
 import prose
 import query
 import record
@@ -39,6 +40,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         lattice,
         microaggregation,
         query,
+        promise,
         ledger,
         local,
         noise,

@@ -204,7 +204,7 @@ def test_a_person_without_a_name(folder: Path, capsys: pytest.CaptureFixture[str
 def test_an_unforeseen_error_is_one_sentence_too(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_path: Path) -> None:
+    def fail(_path: Path, **_: object) -> None:
         raise ZeroDivisionError("two\nlines")
 
     monkeypatch.delenv("SFUMATO_TRACEBACK", raising=False)

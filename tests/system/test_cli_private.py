@@ -101,3 +101,55 @@ def test_a_series_does_not_take_private_tables(capsys: pytest.CaptureFixture[str
     arguments = ["republish", "patients.csv", "--schema", "people.toml", "--k", "5", "--history", "h"]
     assert run([*arguments, "--algorithm", "safepub", "--epsilon", "1"]) == 2
     assert "a series of classes cannot go on with" in capsys.readouterr().err
+
+
+SIXTY = 60
+
+
+def drawn_schemes(folder: Path, name: str) -> set[str]:
+    """The schemes of sixty releases of one file, each through the command line."""
+    command = ["anonymize", name, "--schema", "people.toml", "--algorithm", "safepub", "--epsilon", "1", "--k", "5"]
+    found = set()
+    for number in range(SIXTY):
+        assert run([*command, "-o", f"{number}.csv"]) == 0
+        card = json.loads((folder / f"{number}.csv.card.json").read_text())
+        assert (folder / f"{number}.csv").read_text() == "age,sex\n"
+        found.add(str(card["released"]["settings"]["scheme"]))
+    return found
+
+
+@pytest.mark.parametrize("name, text", [("none.csv", "age,sex\n"), ("one.csv", "age,sex\n31,F\n")])
+def test_a_scheme_of_no_rows_is_drawn_like_one_of_one_row(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    """Twelve schemes, all alike: fewer than six of them in sixty draws happens once in 10^15 runs."""
+    monkeypatch.setattr("sfumato.tabular.private.base.PrivateAnonymizer._attack", lambda _, release: release)
+    (folder / name).write_text(text)
+    assert len(drawn_schemes(folder, name)) >= 6
+
+
+def test_private_mondrian_takes_no_rows_and_plain_mondrian_refuses_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "none.csv").write_text("age,sex\n")
+    command = ["anonymize", "none.csv", "--schema", "people.toml", "-o"]
+    assert run([*command, "boxes.csv", "--algorithm", "private-mondrian", "--epsilon", "1"]) == 0
+    assert run([*command, "classes.csv", "--k", "2"]) == 2
+    assert "has a header and no rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("epsilon", ["0.9", "44", "45", "60", "100"])
+def test_delta_is_never_below_the_chance_of_a_whole_class(folder: Path, epsilon: str) -> None:
+    command = [*INPUT, "-o", "out.csv", "--algorithm", "safepub", "--epsilon", epsilon]
+    assert run([*command, "--k", "5"]) == 0
+    stated = json.loads((folder / "out.csv.card.json").read_text())["guarantee"]["parameters"]
+    assert stated["beta"] ** stated["k"] <= stated["delta"] <= 1e-6
+
+
+def test_a_rate_that_a_large_epsilon_cannot_make_safe_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [*INPUT, "-o", "out.csv", "--algorithm", "safepub", "--epsilon", "100", "--k", "5"]
+    assert run([*command, "--beta", "0.9"]) == 2
+    assert "has delta 0.59, above 1e-06; give k of at least 132" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()

@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.dp import Session
+from sfumato.dp.ledger.statement import statement
 from sfumato.release.card import json_schema
 from sfumato.table import samples
 
@@ -197,6 +198,6 @@ def test_python_gives_what_the_commands_print(folder: Path, capsys: pytest.Captu
     assert ask(question, "--epsilon", "0.1", "--json") == 0
     session = Session.open(folder / "L", latency=0)
     assert capsys.readouterr().out == session.sql(question, "0.1").to_json() + "\n"
-    assert shown(capsys) == session.ledger.account()
+    assert shown(capsys) == statement(session.ledger)
     assert run(["plan", "L", question, "--error", "5", "--json"]) == 0
     assert capsys.readouterr().out == session.plan(question, error=5).to_json() + "\n"

@@ -70,7 +70,7 @@ def anonymize(
         step("reading")
         from sfumato.table import read
 
-        original = read(table)
+        original = read(table, empty=chosen.private)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))

@@ -30,6 +30,10 @@ def create(
     protect: str = "rows",
     neighbours: Literal["presence", "value"] = "presence",
     analyst: Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=EPSILON", show_default=False)] = (),
+    deadline: float = 1.0,
+    horizon: str | None = None,
+    population: str | None = None,
+    other_people: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
@@ -44,12 +48,20 @@ def create(
         protect: The unit: rows, or person:ID:ROWS:GROUPS for at most ROWS rows in each of at most GROUPS groups.
         neighbours: Whether a unit is there or not, or has other values.
         analyst: Who may ask, and up to which ε of their own; may be repeated. Without it anybody may.
+        deadline: Every answer leaves after exactly this many seconds, to hide timing; 0 hides nothing.
+        horizon: The budget counts over each such span (30d, 12h); without it for ever.
+        population: Whom the budget is about, in your words; without it the table's name.
+        other_people: Another ledger over the same rows is about other people; without it a second one is refused.
     """
-    from sfumato.dp.ledger.ledger import read_shares
+    from sfumato.dp.ledger.shares import read_shares
+    from sfumato.dp.ledger.terms import Terms
     from sfumato.dp.session import Session
     from sfumato.promise.cost import Accountant, Budget, amount
     from sfumato.schema import Schema
+    from sfumato.stream.screens.times import duration
 
+    span = None if horizon is None else duration(horizon)
+    terms = Terms(deadline=deadline, horizon=span, population=population, other_people=other_people)
     budget = Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=Accountant(accountant))
     shares = read_shares(analyst)
     with steps(1) as step:
@@ -61,7 +73,7 @@ def create(
 
             rows = SparkRows.of_folder(data, declared, engine.master)
         session = Session.create(
-            ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares
+            ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
         )
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
@@ -76,24 +88,69 @@ def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
         json: Print everything as JSON.
     """
     from sfumato.dp.ledger.ledger import Ledger
+    from sfumato.dp.ledger.statement import statement
     from sfumato.dp.questions.compiled import short_words
 
     opened = Ledger.open(ledger)
     if json:
-        sys.stdout.write(json_text.dumps(opened.account(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json_text.dumps(statement(opened), indent=2, ensure_ascii=False) + "\n")
         return 0
     facts = opened.facts
     lines = [
         f"{ledger}: {facts['table']}, version {opened.version}, protecting {facts['protect']} ({facts['neighbours']})",
         f"  budget {opened.budget.total}  spent {opened.spent}  left {opened.left}",
+        *([f"  FROZEN: {opened.frozen}"] if opened.frozen else []),
     ]
     entries = list(opened.entries())
     if len(entries) > ENTRIES_SHOWN:
         lines.append(f"  … {len(entries) - ENTRIES_SHOWN} earlier entries (all of them with --json)")
     for entry in entries[-ENTRIES_SHOWN:]:
         asked = f"{entry.time}  {entry.analyst}  {entry.cost}  {short_words(entry.question, WORDS_SHOWN)}"
-        lines.append(f"  {entry.number:>4}  {asked}{'' if entry.answered else '  (charged, never answered)'}")
+        lines.append(f"  {entry.number:>4}  {asked}{_remark(entry.answered, entry.outside)}")
     sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _remark(answered: bool, outside: bool) -> str:  # noqa: FBT001 - two facts of an entry
+    if outside:
+        return "  (outside the bound)"
+    return "" if answered else "  (charged, never answered)"
+
+
+def verify(
+    ledger: LedgerFile,
+    /,
+    *,
+    against: Annotated[tuple[Path, ...], Parameter(consume_multiple=True, negative=(), show_default=False)] = (),
+) -> int:
+    """Check that a ledger was not rolled back, cut or edited; kept cards show what it held when they left.
+
+    Args:
+        ledger: The ledger file.
+        against: Cards of answers and releases that were charged to it, or answers as JSON; the more, the better.
+    """
+    from sfumato.dp.ledger.verify import verify as find_faults
+
+    wrong = find_faults(ledger, against)
+    for sentence in wrong:
+        sys.stdout.write(f"REFUTED  {sentence}\n")
+    if not wrong:
+        kept = f"and fits {len(against)} kept cards" if against else "(keep cards and give them with --against)"
+        sys.stdout.write(f"NOT REFUTED  {ledger}: the chain holds, the tables say what it says {kept}\n")
+    return 1 if wrong else 0
+
+
+def thaw(ledger: LedgerFile, /) -> int:
+    """Let a ledger answer again that was frozen because an answer overran its deadline.
+
+    Args:
+        ledger: The ledger file.
+    """
+    from sfumato.dp.ledger.ledger import Ledger
+
+    reason = Ledger.open(ledger).thaw()
+    words = "was not frozen" if reason is None else f"answers again; it was frozen, since {reason}"
+    sys.stdout.write(f"{ledger}: {words}\n")
     return 0
 
 

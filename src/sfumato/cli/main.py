@@ -82,6 +82,14 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "Make a budget for a data set, kept in a ledger file; an existing file is never replaced.",
     ),
     "budget show": ("budget:show", "Show what was spent, by whom and on what, and what is left."),
+    "budget verify": (
+        "budget:verify",
+        "Check that a ledger was not rolled back, cut or edited; kept cards show what it held when they left.",
+    ),
+    "budget thaw": (
+        "budget:thaw",
+        "Let a ledger answer again that was frozen because an answer overran its deadline.",
+    ),
     "budget new-version": ("budget:new_version", "Declare that the rows have changed; what was spent stays spent."),
     "query": ("query:query", "Ask a question in SQL; the answer has noise, and its price is debited first."),
     "plan": (

@@ -22,6 +22,7 @@ from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, plan_amount
 from sfumato.dp.dataset import declared_rows, whereabouts, without_files
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.mechanisms.additive import AdditiveNoise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
@@ -87,7 +88,7 @@ class Session:
             raise ParameterError(f"the latency is {self.latency}; give seconds from 0")
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913 - all that is declared with a ledger
         cls,
         path: str | Path,
         data: Any,
@@ -97,8 +98,12 @@ class Session:
         protect: Unit | str = ProtectRows(),  # noqa: B008 - frozen
         neighbours: Neighbours | str = Neighbours.PRESENCE,
         analysts: Mapping[str, Number] | None = None,
+        terms: Terms = Terms(),  # noqa: B008 - frozen
     ) -> Session:
-        """Make a ledger for the data and open a session on it; an existing ledger is never replaced."""
+        """Make a ledger for the data and open a session on it; an existing ledger is never replaced.
+
+        A second ledger over the same rows is refused unless its terms say that it is about other people.
+        """
         unit = read_unit(protect) if isinstance(protect, str) else protect
         side = _neighbours(neighbours)
         schema = without_files(schema)
@@ -115,7 +120,7 @@ class Session:
             "fingerprint": rows.fingerprint(),
         }
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
-        ledger = Ledger.create(path, budget, facts, analysts=shares)
+        ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
         return cls(ledger, rows, schema, unit, side, name)
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from sfumato.promise import Promise
 from sfumato.release.finding import Finding
 
 
@@ -23,6 +24,23 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     unit: str
     neighbours: str | None = None
+
+    @classmethod
+    def of(cls, promise: Promise, **further: float) -> Guarantee:
+        """Return the promise of a chain as a card prints it; `further` are parts of it that a reader asks for.
+
+        >>> from sfumato.promise import Cost, Metric, Neighbours, PerRow, ProtectRows, derive
+        >>> rows = Metric(ProtectRows(), Neighbours.PRESENCE)
+        >>> Guarantee.of(derive(rows, [], PerRow(Cost(epsilon="0.1"), Neighbours.PRESENCE))).parameters
+        {'epsilon': 0.1}
+        """
+        horizon = "" if promise.horizon is None else f", over every horizon of {promise.horizon:g} seconds"
+        return cls(
+            model=promise.model,
+            parameters={**promise.parameters, **further},
+            unit=promise.metric.unit_words + horizon,
+            neighbours=promise.metric.neighbours_words,
+        )
 
 
 class ReleasedColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +119,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     released: Released
     audits: list[Finding] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
+    ledger: str | None = None  # the head of the ledger after the charge: NUMBER:HASH
 
     def to_json(self) -> str:
         """The card as indented JSON text."""
@@ -114,6 +133,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     def for_file(self, name: str, sha256: str) -> Card:
         """The same card, now naming the released file and its hash."""
         return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, file=name, sha256=sha256))
+
+    def for_ledger(self, head: str) -> Card:
+        """The same card, now with the head of the ledger that was charged for the release."""
+        return msgspec.structs.replace(self, ledger=head)
 
     def for_companion(self, name: str, file: str, sha256: str) -> Card:
         """The same card, now naming the file of a companion table and its hash."""

@@ -22,11 +22,12 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 START = 1024  # bytes by which formats are told apart
 
 
-def read(path: str | Path) -> Table:
+def read(path: str | Path, *, empty: bool = False) -> Table:
     r"""Return the table in a file: CSV (any delimiter), Parquet, JSON lines, Arrow or a format you installed, also .gz.
 
     CSV cells stay text until a schema says what they are, except whole columns of integers that read back as they
-    were written; so `02139` stays `02139`.
+    were written; so `02139` stays `02139`. A text file with a header and no rows is refused, as a slip, unless
+    `empty` says that no rows are an answer too: for a private release, whose reader must not learn that there are none.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -43,11 +44,15 @@ def read(path: str | Path) -> Table:
     if not data or data.removeprefix(BYTE_ORDER_MARK).isspace() or data == BYTE_ORDER_MARK:
         raise InputError(f"file '{name}' is empty; give a header line and rows")
     try:
-        return find_format(path, data[:START]).read(data, name)
+        found = find_format(path, data[:START])
+        table = found.read(data, name)
     except SfumatoError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:  # a stranger's reader may raise anything
         raise InputError(f"file '{name}' cannot be read as a table: {_first_line(error)}") from error
+    if not (table.rows or found.typed or empty):
+        raise InputError(f"file '{name}' has a header and no rows; give rows")
+    return table
 
 
 def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.dp.ledger.book import PAGE
 from sfumato.dp.ledger.ledger import Debit, Ledger
-from sfumato.dp.ledger.sqlite import APPLICATION, FORMAT, PAGE
+from sfumato.dp.ledger.sqlite import APPLICATION, FORMAT
+from sfumato.dp.ledger.terms import Terms
 from sfumato.errors import BudgetExceeded, InputError, ParameterError
 from sfumato.promise.cost import Accountant, Budget, Cost, amount
 from sfumato.promise.zcdp import rho_of
@@ -196,7 +198,7 @@ def test_a_settlement_of_another_ledgers_entry_is_refused(path: Path) -> None:
 def test_entries_come_in_order_over_several_pages(path: Path) -> None:
     ledger = Ledger.create(path, Budget(1), FACTS)
     with sqlite3.connect(path) as connection:
-        row = "INSERT INTO entry VALUES (?, 't', 'ana', 1, x'00', 'q', '0.1', '0', '0', 0, 1)"
+        row = "INSERT INTO entry VALUES (?, 't', 'ana', 1, x'00', 'q', '0.1', '0', '0', 0, 1, 'query', NULL, 0)"
         connection.executemany(row, [(number,) for number in range(1, 2 * PAGE + 2)])
     connection.close()
     assert [record.number for record in ledger.entries()] == list(range(1, 2 * PAGE + 2))
@@ -211,7 +213,10 @@ def test_a_ledger_is_its_owners_alone_and_keeps_its_secret(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["rides.ledger"]
     assert len(ledger.secret()) == 32
     assert Ledger.open(path).secret() == ledger.secret()
-    assert ledger.secret() != Ledger.create(path.with_name("other"), Budget(1), FACTS).secret()
+    assert (
+        ledger.secret()
+        != Ledger.create(path.with_name("other"), Budget(1), FACTS, terms=Terms(other_people=True)).secret()
+    )
     assert ledger.secret().hex() not in repr(ledger)
 
 

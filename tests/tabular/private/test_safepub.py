@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 import sfumato as sf
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError
+from sfumato.promise.cost import Cost
 from sfumato.random import SeededSource
 from sfumato.tabular import Charge, SafePub
-from sfumato.tabular.private.safepub.sampling import exact_delta, largest_beta, least_k
+from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
 
 AGE = sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(20, 69))
 SEX = sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("F", "M"))
@@ -50,11 +52,12 @@ def test_classes_below_k_vanish_and_the_rest_is_a_sample() -> None:
 def test_k_or_the_rate_is_worked_out_and_delta_is_never_above_what_was_asked() -> None:
     by_k = SafePub(epsilon=1, scheme={}).plan([sf.KAnonymity(10)])
     by_rate = SafePub(epsilon=1, beta=0.1, scheme={}).plan()
-    assert by_k.beta == largest_beta(10, 1.0, 1e-6)
-    assert exact_delta(10, float(by_k.beta + Fraction(1, 10_000)), 1.0) > 1e-6
-    assert by_rate.k == least_k(0.1, 1.0, 1e-6)
-    assert exact_delta(by_rate.k - 1, 0.1, 1.0) > 1e-6
-    assert max(by_k.delta, by_rate.delta) <= 1e-6
+    asked = Decimal("1e-6")
+    assert by_k.beta == largest_beta(10, Fraction(1), asked)
+    assert exact_delta(10, by_k.beta + Fraction(1, 10_000), Fraction(1)) > asked
+    assert by_rate.k == least_k(Fraction(1, 10), Fraction(1), asked)
+    assert exact_delta(by_rate.k - 1, Fraction(1, 10), Fraction(1)) > asked
+    assert max(by_k.delta, by_rate.delta) <= asked
     picked = SafePub(epsilon=1).plan([sf.KAnonymity(10)])
     assert picked.sampling + picked.picking == 1
     assert picked.picking == Fraction(1, 10)
@@ -65,7 +68,7 @@ def test_k_or_the_rate_is_worked_out_and_delta_is_never_above_what_was_asked() -
     [
         (SafePub(epsilon=1), [], "needs k or the sampling rate"),
         (SafePub(epsilon=1, beta=0.3), [sf.KAnonymity(5)], "give k of at least"),
-        (SafePub(epsilon=0.1, beta=0.5), [], "at most 0.086 can"),
+        (SafePub(epsilon=0.1, beta=0.5), [], "at most 0.0860 can"),
         (SafePub(epsilon=0.1, delta=1e-9), [sf.KAnonymity(2)], "give a larger k"),
         (SafePub(epsilon=1), [sf.LDiversity(2, "ill")], "not distinct l-diversity"),
         (SafePub(epsilon=1, scheme={"aeg": 1}), [sf.KAnonymity(10)], "did you mean 'age'"),
@@ -152,6 +155,40 @@ def test_a_crash_while_drawing_has_already_paid(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         sf.PrivateMondrian(epsilon=0.25).anonymize(table, SCHEMA, charge=Charge(tmp_path / "l"))
     assert str(Ledger.open(tmp_path / "l").spent.epsilon) == "0.25"
+
+
+@pytest.mark.parametrize(
+    "chosen, said",
+    [
+        (SafePub(epsilon=0.5, scheme={"aeg": 1}), "did you mean 'age'"),
+        (SafePub(epsilon=0.5, scheme={"sex": 9}), "it has levels 0 to 1"),
+        (SafePub(epsilon=0.5, beta=0.4), "cannot keep epsilon"),
+        (SafePub(epsilon=1e-5), "allows no sampling rate of a ten-thousandth"),
+    ],
+)
+def test_what_is_refused_costs_nothing(tmp_path: Path, chosen: SafePub, said: str) -> None:
+    table = people(20)
+    sf.Session.create(tmp_path / "l", table.frame, SCHEMA, sf.Budget(epsilon=1, delta=1e-5))
+    models = [] if chosen.beta else [sf.KAnonymity(10)]
+    with pytest.raises(ParameterError, match=said):
+        chosen.anonymize(table, SCHEMA, models, charge=Charge(tmp_path / "l"))
+    assert Ledger.open(tmp_path / "l").spent == Cost()
+
+
+def test_a_domain_without_levels_costs_nothing(tmp_path: Path) -> None:
+    weight = sf.Attribute("weight", sf.Role.QUASI, sf.Kind.NUMBER, bounds=(0, 200))
+    table, schema = sf.Table(pl.DataFrame({"weight": [70.5]})), sf.Schema({"weight": weight})
+    sf.Session.create(tmp_path / "l", table.frame, schema, sf.Budget(epsilon=1, delta=1e-5))
+    with pytest.raises(SchemaError, match="numbers without end"):
+        SafePub(epsilon=1).anonymize(table, schema, [sf.KAnonymity(10)], charge=Charge(tmp_path / "l"))
+    assert Ledger.open(tmp_path / "l").spent == Cost()
+
+
+@pytest.mark.parametrize("delta, k", [(1e-60, 700), (1e-55, 700), (3e-7, 2000)])
+def test_the_delta_that_is_stated_is_one_that_a_ledger_counts(delta: float, k: int) -> None:
+    plan = SafePub(epsilon=1, delta=delta, scheme={}).plan([sf.KAnonymity(k)])
+    assert exact_delta(k, plan.beta, Fraction(1)) <= plan.delta <= Decimal(repr(delta))
+    assert Cost(1, plan.delta).delta == plan.delta
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.hash_chain import Head
+from sfumato.dp.ledger import events
+from sfumato.dp.ledger.book import SqliteBook
+from sfumato.dp.ledger.register import known_elsewhere, remember
+from sfumato.dp.ledger.shares import share_of
 from sfumato.dp.ledger.sqlite import SqliteStore
 from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore, Purse
-from sfumato.errors import BudgetExceeded, ParameterError
-from sfumato.promise.cost import Accountant, Budget, Cost, amount
-from sfumato.promise.zcdp import rho_of
+from sfumato.dp.ledger.terms import Terms
+from sfumato.errors import BudgetExceeded, InputError, ParameterError
+from sfumato.promise.cost import Budget, Cost
 from sfumato.random import SecureSource
 
 SECRET_WORDS = 8  # of 32 bits
@@ -69,14 +74,30 @@ class Ledger:
         facts: Mapping[str, Any],
         *,
         analysts: Mapping[str, Decimal] | None = None,
+        terms: Terms = Terms(),  # noqa: B008 - frozen
     ) -> Ledger:
-        """Return a new ledger about `facts`; with `analysts`, only they may ask, each up to an ε of their own."""
-        shares = None if analysts is None else {_name(who): _share(budget, share) for who, share in analysts.items()}
+        """Return a new ledger about `facts`; with `analysts`, only they may ask, each up to an ε of their own.
+
+        Rows that another ledger knows are refused, since nobody's losses would add up, unless the terms say that the
+        two are about other people.
+        """
+        shares = None if analysts is None else {_name(who): share_of(budget, share) for who, share in analysts.items()}
         if shares is not None and not shares:
             raise ParameterError("the ledger names no analyst; name some, or give None to let anybody ask")
-        store = SqliteStore(Path(path).absolute())
-        secret = SecureSource().words(SECRET_WORDS).tobytes()
-        store.create(budget, shares, secret, (_now(), _json(facts)))
+        place, first = Path(path).absolute(), _json(facts)
+        if not terms.other_people:
+            _refuse_second(known_elsewhere(facts, place))
+
+        def begin(book: SqliteBook) -> None:
+            book.declare_terms(terms.to_json())
+            book.link(events.OPENED, events.opened(budget, shares, terms.to_json()))
+            _declare(book, first)
+
+        source = SecureSource()
+        secrets = source.words(SECRET_WORDS).tobytes(), source.words(SECRET_WORDS).tobytes()
+        store = SqliteStore(place)
+        store.create(budget, shares, secrets, begin)
+        remember(place, facts)
         return cls(store)
 
     @classmethod
@@ -118,6 +139,39 @@ class Ledger:
         with self._store.reading() as book:
             return _read_facts(book, version)
 
+    @property
+    def terms(self) -> Terms:
+        """What was declared with the ledger beside its budget."""
+        with self._store.reading() as book:
+            return Terms.from_json(book.terms())
+
+    @property
+    def head(self) -> Head:
+        """The newest link of the chain; a card that carries it can prove later that nothing before it changed."""
+        with self._store.reading() as book:
+            return book.head()
+
+    @property
+    def frozen(self) -> str | None:
+        """Why nothing is answered now, or None."""
+        return self._terms().frozen
+
+    def freeze(self, reason: str) -> None:
+        """Answer nothing more until `thaw`."""
+        with self._store.writing() as book:
+            if book.account().frozen is None:
+                book.freeze(reason)
+                book.link(events.FROZEN, events.reason(reason))
+
+    def thaw(self) -> str | None:
+        """Answer questions again; return why the ledger was frozen, None if it was not."""
+        with self._store.writing() as book:
+            reason = book.account().frozen
+            if reason is not None:
+                book.freeze(None)
+                book.link(events.THAWED, events.reason(reason))
+            return reason
+
     def secret(self) -> bytes:
         """Return the 32 random bytes that key the bounding of persons; they are never shown."""
         with self._store.reading() as book:
@@ -139,10 +193,15 @@ class Ledger:
         """Return the stored answer if this analyst has paid for it."""
         key, name = _key(question), _name(analyst)
         with self._store.reading() as book:
+            _refuse_frozen(book.account())
             return None if book.first_payment(key, version, name) is None else book.answer(key, version)
 
-    def debit(self, question: str, version: int, analyst: str, cost: Cost) -> Debit:
+    def debit(
+        self, question: str, version: int, analyst: str, cost: Cost, *, door: str = "query", data: str | None = None
+    ) -> Debit:
         """Return the charge, on the disk; refuse one that is not affordable, and then nothing has changed.
+
+        The till alone calls this (`sfumato.dp.ledger.till`): a price comes from a promise.
 
         An answer that somebody has paid for before comes with it, charged to this analyst's share alone: the same
         numbers once more reveal nothing more. If this analyst has paid for it, nothing is charged.
@@ -150,6 +209,7 @@ class Ledger:
         key = _key(question)
         with self._store.writing() as book:
             account = book.account()
+            _refuse_frozen(account)
             account.budget.check(cost)
             purse = _purse(book, account, analyst)
             _read_facts(book, version)
@@ -157,9 +217,22 @@ class Ledger:
             if answer is not None and paid is not None:
                 return Debit(paid, question, version, analyst, Cost(), answer)
             again = answer is not None
-            record = EntryRecord(0, _now(), analyst, version, question, cost, again=again, answered=again)
+            record = EntryRecord(0, _now(), analyst, version, question, cost, again, again, door, data)
             _charge(book, account, purse, record)
-            return Debit(book.add(key, record), question, version, analyst, cost, answer)
+            return Debit(_enter(book, key, record), question, version, analyst, cost, answer)
+
+    def list_outside(
+        self, question: str, version: int, analyst: str, *, door: str = "table", data: str | None = None
+    ) -> int:
+        """Return the number of the entry of a release that has no price, listed once, outside the bound."""
+        key = _key(question)
+        with self._store.writing() as book:
+            _purse(book, book.account(), analyst)
+            listed = book.first_payment(key, version, analyst)
+            if listed is not None:
+                return listed
+            record = EntryRecord(0, _now(), analyst, version, question, Cost(), False, True, door, data, True)  # noqa: FBT003
+            return _enter(book, key, record)
 
     def settle(self, entry: Debit, answer: bytes) -> bytes:
         """Return the answer to show, on the disk: this one, or the one that was stored for the question before."""
@@ -170,12 +243,15 @@ class Ledger:
             stored = book.answer(key, entry.version)
             if stored is None:
                 book.keep(key, entry.version, answer)
+            book.link(events.SETTLED, events.settled(entry.number, answer if stored is None else None))
             return answer if stored is None else stored
 
     def declare_version(self, facts: Mapping[str, Any]) -> int:
         """Return the number of a new data version; what was spent on earlier ones stays spent."""
+        if isinstance(self._store, SqliteStore) and not self.terms.other_people:
+            _refuse_second(known_elsewhere(facts, self._store.path))
         with self._store.writing() as book:
-            return book.add_version(_now(), _json(facts))
+            return _declare(book, _json(facts))
 
     def entries(self) -> Iterator[EntryRecord]:
         """Yield every entry in order, a page at a time, so that nobody waits for a slow reader."""
@@ -188,64 +264,40 @@ class Ledger:
             yield from page
             after = page[-1].number
 
-    def account(self) -> dict[str, Any]:
-        """Return the whole account as plain values: promise, budget, spent, left, the data's facts, and every entry.
-
-        What leads back to the rows (their fingerprint and the secret) is left out.
-
-        >>> import tempfile
-        >>> ledger = Ledger.create(f"{tempfile.mkdtemp()}/rides.ledger", Budget(epsilon=1), {"table": "rides"})
-        >>> account = ledger.account()
-        >>> account["budget"], account["left"]["epsilon"], account["facts"]
-        ({'epsilon': 1.0, 'delta': 0.0}, 1.0, {'table': 'rides'})
-        """
-        budget = self.budget
-        return {
-            "accountant": str(budget.accountant),
-            "promise": {"epsilon": float(budget.epsilon), "delta": float(budget.delta)},
-            "budget": budget.numbers(budget.total),
-            "spent": budget.numbers(self.spent),
-            "left": budget.numbers(self.left),
-            "version": self.version,
-            "facts": {name: value for name, value in self.facts.items() if name != "fingerprint"},
-            "entries": [_plain_entry(budget, entry) for entry in self.entries()],
-        }
-
     def _terms(self) -> Account:
         with self._store.reading() as book:
             return book.account()
 
 
-def read_shares(entries: Iterable[str]) -> dict[str, Decimal] | None:
-    """Return the analysts' shares that `NAME=EPSILON` names, or None where there is none and anybody may ask.
-
-    >>> read_shares(["ana=0.5", "bo=0.25"])
-    {'ana': Decimal('0.5'), 'bo': Decimal('0.25')}
-    >>> read_shares(["ana"])
-    Traceback (most recent call last):
-    sfumato.errors.ParameterError: the analyst 'ana' is not of the form NAME=EPSILON
-    """
-    shares: dict[str, Decimal] = {}
-    for entry in entries:
-        name, equals, share = entry.rpartition("=")
-        if not equals or not name:
-            raise ParameterError(f"the analyst '{entry}' is not of the form NAME=EPSILON")
-        if name in shares:
-            raise ParameterError(f"the analyst '{name}' is named twice; give each one share")
-        shares[name] = amount(share)
-    return shares or None
+def _declare(book: Book, facts: str) -> int:
+    """Add a version, and a link that says so."""
+    time = _now()
+    number = book.add_version(time, facts)
+    book.link(events.VERSION, events.declared(number, time, facts))
+    return number
 
 
-def _plain_entry(budget: Budget, entry: EntryRecord) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "time": entry.time,
-        "analyst": entry.analyst,
-        "version": entry.version,
-        "question": entry.question,
-        "cost": budget.numbers(entry.cost),
-        "answered": entry.answered,
-    }
+def _enter(book: Book, key: bytes, record: EntryRecord) -> int:
+    """Add an entry, and a link that says so."""
+    number = book.add(key, record)
+    book.link(events.ENTRY, events.entered(number, record))
+    return number
+
+
+def _refuse_frozen(account: Account) -> None:
+    if account.frozen is not None:
+        raise InputError(
+            f"the ledger is frozen, since {account.frozen}; nothing is answered until its steward runs "
+            "`sfumato budget thaw`"
+        )
+
+
+def _refuse_second(other: Path | None) -> None:
+    if other is not None:
+        raise InputError(
+            f"ledger '{other}' knows these rows already; charge it, or say that this one is about other people "
+            "(--other-people)"
+        )
 
 
 def _purse(book: Book, account: Account, analyst: str) -> Purse:
@@ -277,14 +329,6 @@ def _rest(account: Account, purse: Purse) -> Cost | None:
 def _afford(budget: Budget, cost: Cost, left: Cost, whose: str) -> None:
     if not cost <= left:
         raise BudgetExceeded(budget.amounts(left), budget.amounts(cost), whose)
-
-
-def _share(budget: Budget, epsilon: Decimal) -> Cost:
-    """Return an analyst's ε in the coin of the ledger: itself, or the ρ that keeps it at the budget's δ."""
-    share = amount(epsilon)
-    if not share:
-        raise ParameterError("an analyst's share is 0; give a number above 0 or leave the analyst out")
-    return Cost(epsilon=share) if budget.accountant is Accountant.PURE else Cost(rho=rho_of(share, budget.delta))
 
 
 def _name(analyst: str) -> str:

@@ -8,126 +8,20 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 from sfumato.core.files import Staging
-from sfumato.dp.ledger.store import Account, EntryRecord, Purse
-from sfumato.errors import InputError, ParameterError
-from sfumato.promise.cost import Accountant, Budget, Cost, amount
+from sfumato.dp.ledger.book import LINKS, TABLES, SqliteBook
+from sfumato.dp.ledger.migration import migrate
+from sfumato.errors import InputError
+from sfumato.promise.cost import Budget, Cost
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x7366756D  # "sfum", in the file's header
 PATIENCE_SECONDS = 60.0
-PAGE = 500
-
-_TABLES = """
-CREATE TABLE account (
-    id INTEGER PRIMARY KEY CHECK (id = 1), accountant TEXT NOT NULL, budget_epsilon TEXT NOT NULL,
-    budget_delta TEXT NOT NULL, budget_rho TEXT NOT NULL, closed INTEGER NOT NULL, secret BLOB NOT NULL,
-    epsilon TEXT NOT NULL DEFAULT '0', delta TEXT NOT NULL DEFAULT '0', rho TEXT NOT NULL DEFAULT '0');
-CREATE TABLE version (number INTEGER PRIMARY KEY, time TEXT NOT NULL, facts TEXT NOT NULL);
-CREATE TABLE analyst (
-    name TEXT PRIMARY KEY, share_epsilon TEXT, share_rho TEXT,
-    epsilon TEXT NOT NULL DEFAULT '0', delta TEXT NOT NULL DEFAULT '0', rho TEXT NOT NULL DEFAULT '0');
-CREATE TABLE entry (
-    number INTEGER PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL, version INTEGER NOT NULL,
-    hash BLOB NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, rho TEXT NOT NULL,
-    again INTEGER NOT NULL, answered INTEGER NOT NULL);
-CREATE INDEX entry_of_question ON entry (hash, version, analyst);
-CREATE TABLE answer (hash BLOB NOT NULL, version INTEGER NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (hash, version));
-"""
-
-
-class SqliteBook:
-    """The book of one open transaction.
-
-    >>> with closing(sqlite3.connect(":memory:")) as connection:
-    ...     _ = connection.executescript(_TABLES)
-    ...     SqliteBook(connection).version()
-    0
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def account(self) -> Account:
-        sql = "SELECT accountant, budget_epsilon, budget_delta, budget_rho, closed, epsilon, delta, rho FROM account"
-        row = self._connection.execute(sql).fetchone()
-        if row is None:
-            raise sqlite3.DatabaseError("no account")
-        budget = Budget(_read_amount(row[1]), _read_amount(row[2]), Accountant(row[0]), _read_amount(row[3]))
-        return Account(budget, closed=bool(row[4]), spent=_cost(*row[5:]))
-
-    def spend(self, spent: Cost) -> None:
-        self._connection.execute("UPDATE account SET epsilon = ?, delta = ?, rho = ?", _texts(spent))
-
-    def secret(self) -> bytes:
-        return bytes(self._connection.execute("SELECT secret FROM account").fetchone()[0])
-
-    def purse(self, analyst: str) -> Purse | None:
-        sql = "SELECT share_epsilon, share_rho, epsilon, delta, rho FROM analyst WHERE name = ?"
-        row = self._connection.execute(sql, (analyst,)).fetchone()
-        if row is None:
-            return None
-        share = None if row[0] is None else Cost(epsilon=_read_amount(row[0]), rho=_read_amount(row[1]))
-        return Purse(share, _cost(*row[2:]))
-
-    def fill_purse(self, analyst: str, spent: Cost) -> None:
-        sql = (
-            "INSERT INTO analyst (name, epsilon, delta, rho) VALUES (?, ?, ?, ?) ON CONFLICT (name) "
-            "DO UPDATE SET epsilon = excluded.epsilon, delta = excluded.delta, rho = excluded.rho"
-        )
-        self._connection.execute(sql, (analyst, *_texts(spent)))
-
-    def version(self) -> int:
-        return int(self._connection.execute("SELECT coalesce(max(number), 0) FROM version").fetchone()[0])
-
-    def facts(self, version: int) -> str | None:
-        row = self._connection.execute("SELECT facts FROM version WHERE number = ?", (version,)).fetchone()
-        return None if row is None else str(row[0])
-
-    def add_version(self, time: str, facts: str) -> int:
-        number = self.version() + 1
-        self._connection.execute("INSERT INTO version VALUES (?, ?, ?)", (number, time, facts))
-        return number
-
-    def first_payment(self, question: bytes, version: int, analyst: str) -> int | None:
-        sql = "SELECT min(number) FROM entry WHERE hash = ? AND version = ? AND analyst = ?"
-        number = self._connection.execute(sql, (question, version, analyst)).fetchone()[0]
-        return None if number is None else int(number)
-
-    def answer(self, question: bytes, version: int) -> bytes | None:
-        sql = "SELECT answer FROM answer WHERE hash = ? AND version = ?"
-        row = self._connection.execute(sql, (question, version)).fetchone()
-        return None if row is None else bytes(row[0])
-
-    def keep(self, question: bytes, version: int, answer: bytes) -> None:
-        self._connection.execute("INSERT INTO answer VALUES (?, ?, ?)", (question, version, answer))
-
-    def add(self, question: bytes, record: EntryRecord) -> int:
-        sql = "INSERT INTO entry VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number"
-        head = (record.time, record.analyst, record.version, question, record.question)
-        row = self._connection.execute(sql, (*head, *_texts(record.cost), record.again, record.answered)).fetchone()
-        return int(row[0])
-
-    def settle(self, number: int, question: bytes, version: int) -> bool:
-        sql = "UPDATE entry SET answered = 1 WHERE number = ? AND hash = ? AND version = ?"
-        return self._connection.execute(sql, (number, question, version)).rowcount == 1
-
-    def page(self, after: int) -> list[EntryRecord]:
-        sql = (
-            "SELECT number, time, analyst, version, question, epsilon, delta, rho, again, answered "
-            "FROM entry WHERE number > ? ORDER BY number LIMIT ?"
-        )
-        rows = self._connection.execute(sql, (after, PAGE)).fetchall()
-        return [
-            EntryRecord(number, time, analyst, version, question, _cost(*cost), again=bool(again), answered=bool(done))
-            for number, time, analyst, version, question, *cost, again, done in rows
-        ]
 
 
 @dataclass(frozen=True)
@@ -140,8 +34,17 @@ class SqliteStore:
 
     path: Path
 
-    def create(self, budget: Budget, shares: Mapping[str, Cost] | None, secret: bytes, first: tuple[str, str]) -> None:
-        """Make the file, for its owner alone, whole or not at all; `first` is the time and the facts of version 1."""
+    def create(
+        self,
+        budget: Budget,
+        shares: Mapping[str, Cost] | None,
+        secrets: tuple[bytes, bytes],
+        begin: Callable[[SqliteBook], None],
+    ) -> None:
+        """Make the file, for its owner alone, whole or not at all; `begin` writes what a new ledger begins with.
+
+        `secrets` are the key that bounds persons and the key of the chain.
+        """
         if self.path.exists():
             hint = "open it, or choose another name (a ledger that is removed forgets what was spent)"
             raise InputError(f"ledger '{self.path}' exists; {hint}")
@@ -152,11 +55,13 @@ class SqliteStore:
             temporary = staging.place(self.path)
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with _explain_sqlite_errors(self.path), closing(_connect(temporary)) as connection:
-                connection.executescript(_TABLES)
+                connection.executescript(f"{TABLES}{LINKS};")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
-                _open_account(connection, budget, shares, secret)
-                SqliteBook(connection).add_version(*first)
+                connection.execute("BEGIN")
+                _open_account(connection, budget, shares, secrets)
+                begin(SqliteBook(connection))
+                connection.execute("COMMIT")
         _flush_folder(self.path.parent)
 
     def check(self) -> None:
@@ -175,7 +80,9 @@ class SqliteStore:
                 raise InputError(f"ledger '{self.path}' {newer}; use the sfumato that wrote it")
             if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise sqlite3.DatabaseError("quick check")
-            SqliteBook(connection).account()
+            if number < FORMAT:
+                migrate(connection, self.path)
+            _check_head(SqliteBook(connection))
 
     @contextmanager
     def reading(self) -> Iterator[SqliteBook]:
@@ -210,32 +117,25 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _open_account(
-    connection: sqlite3.Connection, budget: Budget, shares: Mapping[str, Cost] | None, secret: bytes
+    connection: sqlite3.Connection, budget: Budget, shares: Mapping[str, Cost] | None, secrets: tuple[bytes, bytes]
 ) -> None:
     sql = (
-        "INSERT INTO account (id, accountant, budget_epsilon, budget_delta, budget_rho, closed, secret) "
-        "VALUES (1, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO account (id, accountant, budget_epsilon, budget_delta, budget_rho, closed, secret, chain_key) "
+        "VALUES (1, ?, ?, ?, ?, ?, ?, ?)"
     )
     terms = (budget.accountant, str(budget.epsilon), str(budget.delta), str(budget.rho))
-    connection.execute(sql, (*terms, shares is not None, secret))
+    connection.execute(sql, (*terms, shares is not None, *secrets))
     rows = [(name, str(share.epsilon), str(share.rho)) for name, share in (shares or {}).items()]
     connection.executemany("INSERT INTO analyst (name, share_epsilon, share_rho) VALUES (?, ?, ?)", rows)
 
 
-def _texts(cost: Cost) -> tuple[str, str, str]:
-    return str(cost.epsilon), str(cost.delta), str(cost.rho)
-
-
-def _cost(epsilon: str, delta: str, rho: str) -> Cost:
-    return Cost(_read_amount(epsilon), _read_amount(delta), _read_amount(rho))
-
-
-def _read_amount(text: str) -> Decimal:
-    """Return an amount that was written as text; anything else means that the file is damaged."""
-    try:
-        return amount(text)
-    except ParameterError as error:
-        raise sqlite3.DatabaseError("not an amount") from error
+def _check_head(book: SqliteBook) -> None:
+    """Refuse a ledger whose account is not the one that its newest link speaks of."""
+    book.account()
+    head = book.head()
+    last = book.links(max(head.number - 1, 0))
+    if not head.number or len(last) != 1 or last[0].head != head:
+        raise sqlite3.DatabaseError("head of the chain")
 
 
 def _flush_folder(folder: Path) -> None:

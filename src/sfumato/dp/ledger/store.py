@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from sfumato.core.hash_chain import Head
 from sfumato.promise.cost import Budget, Cost
 
 
@@ -23,6 +24,7 @@ class Account:
     budget: Budget
     closed: bool
     spent: Cost
+    frozen: str | None = None
 
     @property
     def left(self) -> Cost:
@@ -46,6 +48,8 @@ class Purse:
 class EntryRecord:
     """One line of the ledger; `again` where an answer was shown to one more analyst and cost the ledger nothing.
 
+    `outside` where a release has no price: it is listed, and the bound does not count it.
+
     >>> EntryRecord(1, "2026-01-01T00:00:00+00:00", "ana", 1, "count", Cost(), again=False, answered=False).answered
     False
     """
@@ -58,6 +62,22 @@ class EntryRecord:
     cost: Cost
     again: bool
     answered: bool
+    door: str = "query"
+    data: str | None = None
+    outside: bool = False
+
+
+@dataclass(frozen=True)
+class Link:
+    """One link of the ledger's chain: what kind of thing happened, as JSON, and the head after it.
+
+    >>> Link("thawed", "{}", Head(3, bytes(32))).head.number
+    3
+    """
+
+    kind: str
+    happened: str
+    head: Head
 
 
 class Book(Protocol):
@@ -104,6 +124,21 @@ class Book(Protocol):
 
     def page(self, after: int) -> list[EntryRecord]:
         """Return some entries that follow a number, in order; none at the end."""
+
+    def terms(self) -> str:
+        """Return the JSON of the terms declared with the ledger."""
+
+    def freeze(self, reason: str | None) -> None:
+        """Set why nothing is answered now; None lifts it."""
+
+    def head(self) -> Head:
+        """Return the newest link of the chain."""
+
+    def link(self, kind: str, happened: str) -> Head:
+        """Add what happened, as JSON, to the chain and return its head."""
+
+    def links(self, after: int) -> list[Link]:
+        """Return some links that follow a number, in order; none at the end."""
 
 
 class LedgerStore(Protocol):

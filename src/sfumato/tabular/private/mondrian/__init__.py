@@ -41,6 +41,7 @@ from sfumato.tabular.private.public_columns import (
 
 DEEPEST = 30
 CHOSEN = 5  # levels of cuts that look at the rows
+LEAST_EPSILON = 1e-6  # below, noise alone would make a table of billions of rows
 LEAST = 35  # a box with fewer noisy rows than this over ε is not cut
 PENALTY = 1.0  # the squared deviation that noise alone has on average, in variances
 NOTES = (
@@ -72,7 +73,7 @@ class PrivateMondrian(PrivateAnonymizer):
     epsilon: float
     depth: int = 10
 
-    RULES: ClassVar = {"epsilon": Real(0, 100, above=True), "depth": Whole(1)}
+    RULES: ClassVar = {"epsilon": Real(LEAST_EPSILON, 100), "depth": Whole(1)}
     OPTIONS: ClassVar = {
         "epsilon": Option("Privacy loss ε: how much one person can change what is published; smaller is safer."),
         "depth": Option("Largest number of cuts between the whole domain and a box."),

@@ -36,11 +36,14 @@ from sfumato.tabular.base import kept_promises
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
 from sfumato.tabular.private.public_columns import PublicColumn, public_columns
-from sfumato.tabular.private.safepub.sampling import exact_delta, largest_beta, least_k, sample_rows
-from sfumato.tabular.private.safepub.scheme import SchemeRule, Schemes, fixed_levels
+from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
+from sfumato.tabular.private.safepub.sampling import sample_rows
+from sfumato.tabular.private.safepub.scheme import SchemeChoice, SchemeRule, Schemes
 
 SCHEME_SHARE = Fraction(1, 10)  # of ε, for picking the scheme: its score hardly needs noise
 UPWARDS = Context(prec=3, rounding=ROUND_UP)
+LEAST_DELTA = 1e-60  # a ledger counts as many decimals
+LEDGER_DIGITS = Context(prec=80)
 NOTES = (
     "Which rows were sampled stays secret; the sample is drawn anew for every release.",
     "A value that is missing or outside the declared domain is shown as missing.",
@@ -72,7 +75,7 @@ class SafePub(PrivateAnonymizer):
 
     RULES: ClassVar = {
         "epsilon": Real(0, 100, above=True),
-        "delta": Real(0, 0.5, above=True),
+        "delta": Real(LEAST_DELTA, 0.5),
         "beta": Optional(Real(0, 0.999, above=True)),
         "scheme": SchemeRule(),
     }
@@ -93,9 +96,10 @@ class SafePub(PrivateAnonymizer):
         plan = self.plan(models)
         settled = schema.settled(table)
         columns = public_columns(table, settled)
+        choice = SchemeChoice.of([column.as_column() for column in columns], self.scheme)
         asked = {"algorithm": self.algorithm, **self.settings(plan), "schema": schema.to_toml()}
         cost = Cost(amount(self.epsilon), plan.delta)
-        return PrivateDraw(cost, asked, partial(_draw, self, plan, table, settled, columns))
+        return PrivateDraw(cost, asked, partial(_draw, self, plan, table, settled, columns, choice))
 
     def plan(self, models: Sequence[Model] = ()) -> SafePubPlan:
         """Return k, the sampling rate and the exact δ that this release will have; nothing is drawn.
@@ -107,20 +111,19 @@ class SafePub(PrivateAnonymizer):
         """
         whole = exact(self.epsilon)
         picking = whole * SCHEME_SHARE if self.scheme is None else Fraction(0)
-        sampling = whole - picking
-        epsilon, k = float(sampling), _asked_k(models)
+        sampling, asked, k = whole - picking, amount(self.delta), _asked_k(models)
         if k is None and self.beta is None:
             raise ParameterError("safepub needs k or the sampling rate; give --k, or --beta, or both")
-        beta = exact(self.beta) if self.beta is not None else largest_beta(k or 2, epsilon, self.delta)
-        k = least_k(float(beta), epsilon, self.delta) if k is None else k
-        delta = exact_delta(k, float(beta), epsilon)
-        if delta > self.delta:
-            least = least_k(float(beta), epsilon, self.delta)
+        beta = exact(self.beta) if self.beta is not None else largest_beta(k or 2, sampling, asked)
+        k = least_k(beta, sampling, asked) if k is None else k
+        delta = exact_delta(k, beta, sampling)
+        if delta > asked:
+            least = least_k(beta, sampling, asked)
             raise ParameterError(
                 f"k={k} with a sampling rate of {float(beta):g} has delta {delta:.2g}, above {self.delta:g}; give k of "
                 f"at least {least}, or leave the sampling rate out"
             )
-        return SafePubPlan(k, beta, max(UPWARDS.create_decimal_from_float(delta), Decimal("1e-60")), sampling, picking)
+        return SafePubPlan(k, beta, _stated(delta, asked), sampling, picking)
 
     def settings(self, plan: SafePubPlan) -> dict[str, Any]:
         """The parameters as they stand on the card."""
@@ -146,6 +149,12 @@ class SafePubPlan:
     picking: Fraction
 
 
+def _stated(delta: Decimal, asked: Decimal) -> Decimal:
+    """Return δ as it is promised: rounded up to three digits and to what a ledger counts, and not above the asked."""
+    short = UPWARDS.create_decimal(delta)
+    return min(asked, short.quantize(amount(LEAST_DELTA), ROUND_UP, LEDGER_DIGITS).normalize(LEDGER_DIGITS))
+
+
 def _asked_k(models: Sequence[Model]) -> int | None:
     for model in models:
         if not isinstance(model, KAnonymity):
@@ -156,18 +165,18 @@ def _asked_k(models: Sequence[Model]) -> int | None:
 
 
 def _draw(
-    chosen: SafePub, plan: SafePubPlan, table: Table, schema: Schema, columns: Sequence[PublicColumn], source: Source
+    chosen: SafePub,
+    plan: SafePubPlan,
+    table: Table,
+    schema: Schema,
+    columns: Sequence[PublicColumn],
+    choice: SchemeChoice,
+    source: Source,
 ) -> Release:
     """Pick the scheme, sample, key every row on every column, and let out the classes of at least k."""
-    coded = [column.as_column() for column in columns]
-    ladders = [Ladder.of(column) for column in coded]
-    tops = tuple(ladder.top for ladder in ladders)
-    if chosen.scheme is not None:
-        levels = fixed_levels(coded, tops, dict(chosen.scheme))
-    elif table.rows == 0:
-        levels = tops
-    else:
-        schemes = Schemes.of(table, schema, coded, plan.k, plan.beta)
+    ladders, levels = choice.ladders, choice.candidates[0]
+    if not choice.fixed:
+        schemes = Schemes.of(table, schema, choice, plan.k, plan.beta)
         levels = schemes.pick(plan.picking, noise_from(source))
     kept = np.flatnonzero(sample_rows(table.rows, plan.beta, source))
     nodes = [ladder.nodes[level][ladder.column.codes[kept]] for ladder, level in zip(ladders, levels, strict=True)]

@@ -22,6 +22,7 @@ from sfumato.random import Noise, SeededSource, permutation
 from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.coding import Column
+from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.problem import Problem
 
@@ -32,32 +33,61 @@ PUBLIC_SEED = 2018  # steers which schemes are candidates where there are more; 
 
 
 @dataclass(frozen=True, eq=False)
-class Schemes:
-    """The candidates for one table: levels of every column, the finest row of counts below them, and their scores.
+class SchemeChoice:
+    """What a scheme is chosen among, known before any row is read: the columns' ladders and the candidates.
 
-    `enough` is how many rows a class needs to be kept by sampling, about k/β.
+    >>> from sfumato.schema import Attribute, Kind, Role
+    >>> sex = Attribute("sex", Role.QUASI, Kind.CATEGORY, categories=("F", "M"))
+    >>> column = Column(sex, np.zeros(0, dtype=np.int32), ["F", "M"], has_missing=True)
+    >>> SchemeChoice.of([column]).candidates, SchemeChoice.of([column], {"sex": 0}).candidates
+    ([(0,), (1,)], [(0,)])
     """
 
-    lattice: Lattice
+    ladders: tuple[Ladder, ...]
+    candidates: Sequence[Levels]
+    fixed: bool
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], scheme: Mapping[str, int] | None = None) -> SchemeChoice:
+        """Return the one scheme that was fixed beforehand, or all there are to pick from."""
+        ladders = tuple(Ladder.of(column) for column in columns)
+        if scheme is not None:
+            return cls(ladders, [fixed_levels(ladders, scheme)], fixed=True)
+        return cls(ladders, candidate_levels([ladder.top + 1 for ladder in ladders]), fixed=False)
+
+
+def candidate_levels(shape: Sequence[int]) -> list[Levels]:
+    """Return the schemes to choose among, by the number of levels of each column.
+
+    >>> candidate_levels([2, 1])
+    [(0, 0), (1, 0)]
+    """
+    count = math.prod(shape)
+    if count <= MOST_SCHEMES:
+        return list(itertools.product(*(range(levels) for levels in shape)))
+    if count > 1 << 40:
+        raise SchemaError("the hierarchies allow more than 2^40 schemes; fix one with `scheme`, or release less")
+    found = np.unravel_index(_public_choice(count), tuple(shape))
+    return [tuple(levels - 1 for levels in shape), *zip(*(part.tolist() for part in found), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Schemes:
+    """The candidates with their scores on one table; `enough` is how many rows a class needs, about k/β.
+
+    A table without rows has no lattice of counts: it has the same candidates, and each of them scores 0.
+    """
+
+    choice: SchemeChoice
+    lattice: Lattice | None
     enough: int
 
     @classmethod
-    def of(cls, table: Table, schema: Schema, columns: Sequence[Column], k: int, beta: Fraction) -> Schemes:
+    def of(cls, table: Table, schema: Schema, choice: SchemeChoice, k: int, beta: Fraction) -> Schemes:
         """Return the candidates over public columns; every released column counts."""
-        problem = Problem(table, schema, [KAnonymity(k)], list(columns), {}, None)
-        return cls(Lattice.of(problem), math.ceil(k / beta))
-
-    def candidates(self) -> list[Levels]:
-        """The schemes to choose among: all, or a public choice of them where there are too many."""
-        shape = self.lattice.shape
-        count = math.prod(shape)
-        if count <= MOST_SCHEMES:
-            return list(itertools.product(*(range(levels) for levels in shape)))
-        if count > 1 << 40:
-            raise SchemaError("the hierarchies allow more than 2^40 schemes; fix one with `scheme`, or release less")
-        chosen = _public_choice(count)
-        found = np.unravel_index(chosen, shape)
-        return [self.lattice.top, *zip(*(part.tolist() for part in found), strict=True)]
+        columns = [ladder.column for ladder in choice.ladders]
+        problem = Problem(table, schema, [KAnonymity(k)], columns, {}, None)
+        return cls(choice, Lattice.of(problem) if table.rows else None, math.ceil(k / beta))
 
     def score(self, levels: Levels) -> int:
         """The score of a scheme: rows that it keeps, each weighted by what it still tells, in thousandths.
@@ -65,17 +95,19 @@ class Schemes:
         A class of c rows counts min(c, 2·(c - m)) rows, and none below m, half of what sampling needs: a ramp
         instead of a step, so that one row more adds at most two.
         """
+        if self.lattice is None:
+            return 0
         tally = self.lattice.tally(levels)
         least = self.enough // 2
         chosen = tally.sizes > least
         sizes = tally.sizes[chosen]
-        told = len(self.lattice.ladders) - self.lattice.group_losses(tally, chosen)
-        weights = np.floor(np.clip(told / len(self.lattice.ladders), 0.0, 1.0) * GRAINS).astype(np.int64)
+        told = len(self.choice.ladders) - self.lattice.group_losses(tally, chosen)
+        weights = np.floor(np.clip(told / len(self.choice.ladders), 0.0, 1.0) * GRAINS).astype(np.int64)
         return int(np.minimum(sizes, SLOPE * (sizes - least)) @ weights)
 
     def pick(self, epsilon: Fraction, noise: Noise) -> Levels:
         """Return a scheme by the exponential mechanism at ε; one row more raises scores and lowers none."""
-        candidates = self.candidates()
+        candidates = self.choice.candidates
         scores = [self.score(levels) for levels in candidates]
         return candidates[noise.exponential(scores, SLOPE * GRAINS / epsilon)]
 
@@ -101,16 +133,16 @@ class SchemeRule:
         return [2, "age", {"age": -1}, {"age": "top"}]
 
 
-def fixed_levels(columns: Sequence[Column], tops: Levels, scheme: dict[str, int]) -> Levels:
+def fixed_levels(ladders: Sequence[Ladder], scheme: Mapping[str, int]) -> Levels:
     """Return the levels of a scheme that was fixed beforehand; a column without one goes to the top."""
-    names = [column.name for column in columns]
+    names = [ladder.column.name for ladder in ladders]
     for name, level in scheme.items():
         if name not in names:
             raise ParameterError(f"the scheme names '{name}', which is not released{suggestion(name, names)}")
-        top = tops[names.index(name)]
+        top = ladders[names.index(name)].top
         if not 0 <= level <= top:
             raise ParameterError(f"the scheme gives column '{name}' level {level}; it has levels 0 to {top}")
-    return tuple(scheme.get(name, top) for name, top in zip(names, tops, strict=True))
+    return tuple(scheme.get(name, ladder.top) for name, ladder in zip(names, ladders, strict=True))
 
 
 def _public_choice(count: int) -> npt.NDArray[np.int64]:
