@@ -52,7 +52,7 @@ NO_ROWS = parquet(pl.DataFrame({"age": []}, schema={"age": pl.Int64}))
 FILES = {
     "empty": (b"", "is empty"),
     "byte order mark alone": (b"\xef\xbb\xbf", "is empty"),
-    "header alone": (b"age,sex,disease\n", "the table has no rows"),
+    "header alone": (b"age,sex,disease\n", "has a header and no rows"),
     "one row": (b"age,sex,disease\n31,F,flu\n", "at most k=1 is possible"),
     "fewer rows than k": (
         PEOPLE[:55],

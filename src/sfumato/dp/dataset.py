@@ -62,7 +62,7 @@ def declared_rows(data: Any, schema: Schema) -> QueryableRows:
         rows.declare()
         return rows
     if place is not None and "://" not in place:
-        lines = read(place).frame.height
+        lines = read(place, empty=True).frame.height
         (found,) = rows.collect(Request((Count(),), ProtectRows())).columns[0]
         if found != lines:
             lost = f"{lines - found} of {lines} lines cannot be read"

@@ -77,7 +77,9 @@ def command_path(main: Main, argv: Sequence[str]) -> TwinPath:
     if data is None:
         place = len(door.split())
         if place >= len(named) or named[place] not in files:
-            raise InputError(f"'{argv[place] if place < len(argv) else door}' is no file; name the file to publish first")
+            raise InputError(
+                f"'{argv[place] if place < len(argv) else door}' is no file; name the file to publish first"
+            )
         data = DataFile.read(named[place], files[named[place]])
     if not data.rows:
         raise InputError(f"file '{data.name}' has no row; a twin run needs one at least")
@@ -172,7 +174,19 @@ def _fresh_ledger(
     files |= {data.name: data.write(data.rows), LEDGER_SCHEMA: facts["schema"].encode()}
     terms = ["--epsilon", str(budget.epsilon), "--delta", str(budget.delta), "--accountant", str(budget.accountant)]
     unit = ["--protect", facts["protect"], "--neighbours", facts["neighbours"]]
-    create = ["budget", "create", name, "--data", data.name, "--schema", LEDGER_SCHEMA, *terms, *unit]
+    create = [
+        "budget",
+        "create",
+        name,
+        "--data",
+        data.name,
+        "--schema",
+        LEDGER_SCHEMA,
+        "--deadline",
+        "0",
+        *terms,
+        *unit,
+    ]
     return (tuple(create),), data
 
 

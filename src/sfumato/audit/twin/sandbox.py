@@ -7,19 +7,28 @@ their owner may read (a ledger, a checkpoint) count by name and mode: they are t
 from __future__ import annotations
 
 import io
+import json
+import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.seam import watched_by
+from sfumato.errors import InputError
+from sfumato.release.card import Card
 
 Main = Callable[[Sequence[str]], int]
 Argv = list[str]
 OUTPUTS = ("-o", "--output", "--card", "--report", "--checkpoint", "--ledger", "--plot")
 OTHERS_READ = 0o044
+STEWARD = "(for the steward)"
+HEAD = re.compile(r"\b(\d+):[0-9a-f]{64}\b")  # of a ledger's chain: under a secret key, it tells nothing
+STATE = "XDG_STATE_HOME"
+CARD = frozenset(Card.__struct_fields__)
 LONGEST_LINE = 10_000
 
 
@@ -43,12 +52,18 @@ class Sandbox:
             given = {**self.files, **changed}
             for name, content in given.items():
                 (folder / name).write_bytes(content)
-            with watched_by(None):
-                for command in self.before:
-                    _call(self.main, command)
+            self._prepare()
             made_before = {path.name for path in folder.iterdir()}
             seen = _call(self.main, [*self.argv, *more])
             return {**seen, "files": _left(folder, made_before)}
+
+    def _prepare(self) -> None:
+        """Run the commands that come before, which nobody watches and which must not fail."""
+        with watched_by(None):
+            for command in self.before:
+                seen = _call(self.main, command)
+                if seen["exit code"]:
+                    raise InputError(f"sfumato {' '.join(command[:2])} fails: {' '.join(seen['standard error'])}")
 
 
 @contextmanager
@@ -62,8 +77,15 @@ def empty_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         folder.mkdir()
-        with chdir(folder):
-            yield folder
+        kept = os.environ.get(STATE)
+        os.environ[STATE] = str(Path(place) / "state")  # the user's list of ledgers is left alone
+        try:
+            with chdir(folder):
+                yield folder
+        finally:
+            del os.environ[STATE]
+            if kept is not None:
+                os.environ[STATE] = kept
 
 
 def pack_arguments(argv: Sequence[str]) -> tuple[Argv, dict[str, bytes]]:
@@ -94,9 +116,20 @@ def _call(main: Main, argv: Sequence[str]) -> dict[str, Any]:
     printed = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # type: ignore[attr-defined]
     return {
         "exit code": code,
-        "standard error": printed[1].splitlines(),
-        "standard output": printed[0].splitlines(),
+        "standard error": _public_lines(printed[1]),
+        "standard output": _public_lines(printed[0]),
     }
+
+
+def _public_lines(text: str) -> list[str]:
+    """Return what is printed without what is marked as the steward's, on a line or beside a card in JSON."""
+    text = HEAD.sub(r"\1:…", text)
+    if text.startswith("{"):
+        with suppress(json.JSONDecodeError):
+            found = json.loads(text)
+            shown = {name: found[name] for name in found if name in CARD} if "guarantee" in found else found
+            return json.dumps(shown, indent=1).splitlines()
+    return [line for line in text.splitlines() if STEWARD not in line]
 
 
 def _left(folder: Path, known: set[str]) -> dict[str, Any]:
@@ -105,6 +138,6 @@ def _left(folder: Path, known: set[str]) -> dict[str, Any]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.relative_to(folder).parts[0] not in known:
             mode = path.stat().st_mode & 0o777
-            content = path.read_bytes().decode(errors="backslashreplace").splitlines() if mode & OTHERS_READ else []
+            content = _public_lines(path.read_bytes().decode(errors="backslashreplace")) if mode & OTHERS_READ else []
             found[str(path.relative_to(folder))] = {"mode": oct(mode), "lines": content}
     return found
