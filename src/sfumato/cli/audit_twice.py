@@ -18,7 +18,7 @@ def twice(
 ) -> int:
     """Run a command twice on neighbouring rows, forced to the same random outcomes; exit code 1 if refuted.
 
-    Write the command behind two hyphens: sfumato audit twice -- stream in.csv -o out.csv --column cost --publisher rank.
+    Write the command behind two hyphens: sfumato audit twice -- stream in.csv -o out.csv --column cost --bounds 0 100.
     The neighbours come from the command's own CSV file (its first 400 rows) and from the unit on its card. Refuted when
     the draws tell more than the card promises, or when anything public differs that was not drawn: rows, messages, the
     exit code, files. Nothing is written but the evidence, no ledger is charged. Not refuted is not proven.

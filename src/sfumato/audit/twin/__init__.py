@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sfumato.audit.twin.exact import exact_delta, law_of
 from sfumato.audit.twin.public import first_difference, plain
-from sfumato.audit.twin.watch import Follower, Recorder
+from sfumato.audit.twin.watch import Follower, Recorder, used_twice
 from sfumato.core.seam import Watcher, watched_by
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.promise.cost import Cost, Number, amount
@@ -133,11 +133,12 @@ def run_pair(run: Run, pair: Pair, cost: Cost) -> Passed:
     follower = Follower(recorder.choices)
     right = observe(run, pair.right, follower)
     follower.finish()
-    apart = first_difference(left, right)
+    apart, twice_used = first_difference(left, right), used_twice(recorder.choices)
     if follower.difference is not None:
         reason: str | None = f"{follower.difference}; {apart or 'the outcomes are the same'}"
     else:
-        reason = _excess(follower, cost) if apart is None else f"{apart}, and no watched draw explains it"
+        reason = twice_used or _excess(follower, cost)
+        reason = reason if apart is None else f"{apart}, and no watched draw explains it"
     return Passed(reason, _told(follower.loss, cost), len(recorder.choices))
 
 

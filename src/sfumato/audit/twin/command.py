@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import msgspec
 from sfumato.audit.twin import Pair, TwinPath
 from sfumato.audit.twin.paths import cost_of
 from sfumato.audit.twin.rows import Row, Rows, person_pairs, row_pairs
-from sfumato.audit.twin.sandbox import Argv, Main, Sandbox, pack_arguments
+from sfumato.audit.twin.sandbox import Commands, Main, Sandbox, pack_arguments
 from sfumato.audit.twin.tables import FEW, TRIED
 from sfumato.audit.twin.watch import Recorder
 from sfumato.core.seam import watched_by
@@ -37,9 +37,9 @@ MOST_ROWS = 400  # of the file: a twin run repeats the command many times
 
 @dataclass(frozen=True)
 class DataFile:
-    """A CSV file in parts: its name, how fields are parted, its columns and its first rows.
+    r"""A CSV file in parts: its name, how fields are parted, its columns and its first rows.
 
-    >>> DataFile.read("in.csv", b"age;sex\\n31;f\\n").rows
+    >>> DataFile.read("in.csv", b"age;sex\n31;f\n").rows
     [{'age': '31', 'sex': 'f'}]
     """
 
@@ -73,13 +73,12 @@ def command_path(main: Main, argv: Sequence[str]) -> TwinPath:
     if door is None:
         raise ParameterError(f"a twin run takes the commands {', '.join(DOORS)}; found '{' '.join(argv[:2])}'")
     named, files = pack_arguments(argv)
-    before, data = _fresh_ledger(argv, named, files)
+    before, data = _fresh_ledger(argv, files)
     if data is None:
         place = len(door.split())
         if place >= len(named) or named[place] not in files:
-            raise InputError(
-                f"'{argv[place] if place < len(argv) else door}' is no file; name the file to publish first"
-            )
+            found = named[place] if place < len(named) else "nothing"
+            raise InputError(f"the command reads '{found}', which is no file; name the file first, as in {door} in.csv")
         data = DataFile.read(named[place], files[named[place]])
     if not data.rows:
         raise InputError(f"file '{data.name}' has no row; a twin run needs one at least")
@@ -158,9 +157,7 @@ def _answers(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
     return list(argv[place + 1 : place + 3])
 
 
-def _fresh_ledger(
-    argv: Sequence[str], named: Argv, files: dict[str, bytes]
-) -> tuple[tuple[tuple[str, ...], ...], DataFile | None]:
+def _fresh_ledger(argv: Sequence[str], files: dict[str, bytes]) -> tuple[Commands, DataFile | None]:
     """Return the command that makes a ledger of the same terms before each run, and the file it is about."""
     text = argv[1] if argv[0] == "query" and len(argv) > 1 else _option(argv, "--ledger")
     if text is None:
@@ -173,21 +170,8 @@ def _fresh_ledger(
     data = DataFile.read(Path(facts["data"]).name, Path(facts["data"]).read_bytes())
     files |= {data.name: data.write(data.rows), LEDGER_SCHEMA: facts["schema"].encode()}
     terms = ["--epsilon", str(budget.epsilon), "--delta", str(budget.delta), "--accountant", str(budget.accountant)]
-    unit = ["--protect", facts["protect"], "--neighbours", facts["neighbours"]]
-    create = [
-        "budget",
-        "create",
-        name,
-        "--data",
-        data.name,
-        "--schema",
-        LEDGER_SCHEMA,
-        "--deadline",
-        "0",
-        *terms,
-        *unit,
-    ]
-    return (tuple(create),), data
+    unit = ["--protect", facts["protect"], "--neighbours", facts["neighbours"], "--deadline", "0"]
+    return (("budget", "create", name, "--data", data.name, "--schema", LEDGER_SCHEMA, *terms, *unit),), data
 
 
 def _card(sandbox: Sandbox, data: DataFile, door: str) -> Card:
@@ -215,7 +199,7 @@ def _person(door: str, argv: Sequence[str], guarantee: Guarantee) -> str | None:
 
 
 def _options(argv: Sequence[str], name: str) -> list[str]:
-    return [text for before, text in zip(argv, argv[1:], strict=False) if before == name]
+    return [text for before, text in pairwise(argv) if before == name]
 
 
 def _option(argv: Sequence[str], name: str) -> str | None:

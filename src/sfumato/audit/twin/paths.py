@@ -78,7 +78,8 @@ def publisher_pairs(publisher: Any, records: Records, guarantee: Guarantee) -> I
         every = getattr(publisher, "every", None)
         timed = odd_times(records, every) if every and records.ndim == 2 else iter(())
         return chain(present_or_not(records, bounds), timed)
-    return changed_values(records, bounds, edge=publisher.delay + 1)
+    several = getattr(publisher, "bounds", None) if records.ndim == 2 else None
+    return changed_values(records, several or bounds, edge=publisher.delay + 1)
 
 
 def value_bounds(publisher: Any) -> tuple[float, float]:

@@ -23,6 +23,7 @@ from sfumato.release.card import Card
 
 Main = Callable[[Sequence[str]], int]
 Argv = list[str]
+Commands = tuple[tuple[str, ...], ...]
 OUTPUTS = ("-o", "--output", "--card", "--report", "--checkpoint", "--ledger", "--plot")
 OTHERS_READ = 0o044
 STEWARD = "(for the steward)"
@@ -44,7 +45,7 @@ class Sandbox:
     main: Main
     argv: Argv
     files: Mapping[str, bytes]
-    before: tuple[tuple[str, ...], ...] = ()
+    before: Commands = ()
 
     def run(self, changed: Mapping[str, bytes], more: Sequence[str] = ()) -> dict[str, Any]:
         """Return what the public sees when the command runs on files of which some are changed."""

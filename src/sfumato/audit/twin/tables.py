@@ -27,7 +27,7 @@ SCHEMA = Schema(
         "ill": Attribute("ill", Role.SENSITIVE, Kind.CATEGORY, categories=("no", "yes")),
     }
 )
-FEW = 3  # rows where every sample is tried
+FEW = 2  # rows where every sample is tried
 SOME = 60
 TRIED = ("the first", "the only", "a row more", "a last row more, its cells missing")  # where all is summed up
 
