@@ -51,7 +51,7 @@ def table(people: sf.Table, tmp_path: Path) -> tuple[Card, Path]:
 def answer(people: sf.Table, tmp_path: Path) -> tuple[Card, Path]:
     people.frame.write_csv(tmp_path / "visits.csv")
     sf.Session.create(tmp_path / "l.ledger", tmp_path / "visits.csv", SCHEMA, sf.Budget(epsilon=3))
-    session = sf.Session.open(tmp_path / "l.ledger", latency=0)
+    session = sf.Session.open(tmp_path / "l.ledger", deadline=0)
     question = "SELECT sex, COUNT(*) AS n, SUM(cost) AS total, AVG(age) AS mean FROM visits GROUP BY sex"
     return session.sql(question, epsilon="1").save(tmp_path / "answer.csv"), tmp_path / "answer.csv"
 
@@ -184,7 +184,7 @@ def test_gaussian_answers(people: sf.Table, tmp_path: Path) -> None:
     people.frame.write_csv(tmp_path / "visits.csv")
     budget = sf.Budget(epsilon=3, delta=1e-6, accountant=sf.dp.Accountant.ZCDP)
     sf.Session.create(tmp_path / "l.ledger", tmp_path / "visits.csv", SCHEMA, budget)
-    session = sf.Session.open(tmp_path / "l.ledger", latency=0)
+    session = sf.Session.open(tmp_path / "l.ledger", deadline=0)
     card = session.sql("SELECT COUNT(*) AS n FROM visits", rho="0.02").save(tmp_path / "answer.csv")
     path = tmp_path / "answer.csv"
     assert refuted(card, path) == []

@@ -35,7 +35,15 @@ def read(path: str | Path, *, empty: bool = False) -> Table:
     >>> read(file).frame.row(0)
     ('02139', 31)
     """
-    data, name = _bytes(path)
+    return decode(*_bytes(path), path, empty=empty)
+
+
+def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False) -> Table:
+    r"""Return the table in the bytes of a file; `name` stands in errors, and the ending of `path` may tell the format.
+
+    >>> decode(b"zip;age\n02139;31\n", "people.csv", "people.csv").rows
+    1
+    """
     if data[:2] == GZIPPED:
         try:
             data = gzip.decompress(data)

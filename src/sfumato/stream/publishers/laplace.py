@@ -16,11 +16,12 @@ import numpy as np
 from sfumato.core.parameters import Option, Optional, Real
 from sfumato.core.seam import choose
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise import Promise
 from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
 from sfumato.random.laws import DiscreteLaplace
-from sfumato.release.card import Card, Guarantee, ReleasedColumn
+from sfumato.release.card import Card, ReleasedColumn
 from sfumato.stream.base import AUDITED, EPSILON, Integers, Numbers, PublicBounds, Published, Publisher, Sample
-from sfumato.stream.card import make_card
+from sfumato.stream.card import EACH, guarantee_of, make_card, record_promise
 from sfumato.stream.noise import Interval, grid_steps, step_for
 from sfumato.stream.state import pack, unpack
 
@@ -31,7 +32,7 @@ ONE: Integers = np.ones(1, dtype=np.int64)
 SENSITIVITY = Option("How far one record can move a value; the width of the bounds unless given.")
 
 EVENT = (
-    "Each record is protected on its own (event level); for a person with c records the promise is c·ε.",
+    EACH,
     "How many records come, and when, is not protected.",
     "Values are rounded to a public grid and the noise is discrete Laplace, drawn exactly in integers.",
 )
@@ -174,20 +175,17 @@ class NaiveLaplace(Publisher):
 
     def card(self, *names: str) -> Card:
         promised = self.bounds is not None
-        guarantee = Guarantee(
-            model="differential privacy" if promised else "none",
-            parameters={"epsilon": self.epsilon} if promised else {},
-            unit="record",
-            neighbours="streams of equal length that differ in one record's value" if promised else None,
-        )
         return make_card(
             self,
-            guarantee,
+            guarantee_of(self),
             [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
             assumptions=EVENT if promised else (),
             warnings=() if promised else (UNBOUNDED,),
             source=self._source,
         )
+
+    def promise(self) -> Promise | None:
+        return None if self.bounds is None else record_promise(self.epsilon)
 
     @classmethod
     def for_number(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> Publisher:

@@ -22,7 +22,7 @@ import msgspec
 from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.release import Card
 from sfumato.stream.base import Published, Publisher
-from sfumato.stream.charge import charge_stream, refuse_uncharged
+from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
 from sfumato.stream.connectors.file.inlet import has_grown, is_known
 from sfumato.stream.connectors.file.sink import STDOUT, Sink
@@ -68,7 +68,8 @@ class Runner:
     @property
     def progress(self) -> StreamProgress:
         """How far the stream has come."""
-        return StreamProgress(self.read.records, self.journal.rows, self.journal.groups, self.publisher.held)
+        groups = max(self.journal.groups, self.publisher.ended)
+        return StreamProgress(self.read.records, self.journal.rows, groups, self.publisher.held)
 
     def run(self) -> bool:
         """Read, publish and write until the input ends or somebody wants to stop; return whether it ended."""
@@ -123,6 +124,8 @@ class Runner:
                 self._commit()
             if stopping:
                 return False
+        if self.clock is not None:
+            self._publish(self.clock)  # the clock says which windows there are, not the last record
         self._publish(self.publisher.flush)
         self._commit(ended=True)
         return True
@@ -191,19 +194,19 @@ class Job:
     ledger: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.ledger is not None:
-            refuse_uncharged(self.promise)
-        promised = "epsilon" in self.promise.guarantee.parameters
-        if self.screen.on_bad.file is not None and promised:
+        if self._bill is not None:
+            self._bill.refuse()
+        if self.screen.on_bad.file is not None and self.publisher.promise() is not None:
             raise ParameterError(
                 f"{self.publisher.name} maps bad records to a public value, since leaving one out would tell of it; "
                 "give --on-bad clamp or default"
             )
 
     @property
-    def promise(self) -> Card:
-        """The card before a row has left."""
-        return self.publisher.card(*self.screen.released)
+    def _bill(self) -> StreamBill | None:
+        """Who pays, if anybody does."""
+        card = self.publisher.card(*self.screen.released)
+        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card)
 
     @property
     def card_file(self) -> Path:
@@ -226,8 +229,8 @@ class Job:
             return Outcome(self._write_card(runner.progress), runner.progress, complete)
 
     def _charge(self, stream: str) -> None:
-        if self.ledger is not None:
-            charge_stream(self.ledger, self.promise, stream)
+        if self._bill is not None:
+            self._bill.pay(stream)
 
     def _refuse_card(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
@@ -256,9 +259,11 @@ class Job:
         return f"; {progress.held} records were held and not released"
 
     def _write_card(self, progress: StreamProgress) -> Card:
-        card = self.promise
+        card = self.publisher.card(*self.screen.released)
         released = msgspec.structs.replace(card.released, rows=progress.rows, classes=progress.groups)
         card = msgspec.structs.replace(card, released=released)
+        if self._bill is not None:
+            card = self._bill.sign(card)
         if self.target.is_file():
             with self.target.open("rb") as file:
                 card = card.for_file(self.target.name, hashlib.file_digest(file, "sha256").hexdigest())
@@ -292,8 +297,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     2
     """
     source = Path(feed)
-    if not follow and source.is_file():
-        setup.refuse_still()
+    setup.refuse_feed(still=not follow and source.is_file(), endless=follow)
     job = Job(
         source,
         Path(output),
