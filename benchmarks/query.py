@@ -66,7 +66,7 @@ def against_opendp() -> list[Row]:
 def asking(ledger: Path, data: object) -> Callable[[], object]:
     """Return a function that asks one new question each time: price, ledger, rows, noise, stored answer."""
     session = sf.Session.create(ledger, data, sf.Schema.from_text(SCHEMA), sf.Budget(epsilon=1000))
-    session.latency = 0
+    session.deadline = 0
     prices = itertools.count(1)
     return lambda: session.ask(sf.count().by("hour"), epsilon=f"0.{next(prices):04d}1")
 

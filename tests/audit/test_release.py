@@ -51,7 +51,7 @@ def table(people: sf.Table, tmp_path: Path) -> tuple[Card, Path]:
 def answer(people: sf.Table, tmp_path: Path) -> tuple[Card, Path]:
     people.frame.write_csv(tmp_path / "visits.csv")
     sf.Session.create(tmp_path / "l.ledger", tmp_path / "visits.csv", SCHEMA, sf.Budget(epsilon=3))
-    session = sf.Session.open(tmp_path / "l.ledger", latency=0)
+    session = sf.Session.open(tmp_path / "l.ledger", deadline=0)
     question = "SELECT sex, COUNT(*) AS n, SUM(cost) AS total, AVG(age) AS mean FROM visits GROUP BY sex"
     return session.sql(question, epsilon="1").save(tmp_path / "answer.csv"), tmp_path / "answer.csv"
 
@@ -184,7 +184,7 @@ def test_gaussian_answers(people: sf.Table, tmp_path: Path) -> None:
     people.frame.write_csv(tmp_path / "visits.csv")
     budget = sf.Budget(epsilon=3, delta=1e-6, accountant=sf.dp.Accountant.ZCDP)
     sf.Session.create(tmp_path / "l.ledger", tmp_path / "visits.csv", SCHEMA, budget)
-    session = sf.Session.open(tmp_path / "l.ledger", latency=0)
+    session = sf.Session.open(tmp_path / "l.ledger", deadline=0)
     card = session.sql("SELECT COUNT(*) AS n FROM visits", rho="0.02").save(tmp_path / "answer.csv")
     path = tmp_path / "answer.csv"
     assert refuted(card, path) == []
@@ -287,7 +287,9 @@ def test_noise_of_a_stream_is_left_to_its_own_audit(tmp_path: Path) -> None:
     assert "sfumato audit stream" in found["k-anonymity with ε=1"].evidence["not audited"]
 
 
-@pytest.mark.parametrize("k, beta, loss", [(10, 0.1, 1.0), (5, 0.3, 1.0), (20, 0.5, 2.0), (3, 0.05, 0.2)])
+@pytest.mark.parametrize(
+    "k, beta, loss", [(10, 0.1, 1.0), (5, 0.3, 1.0), (20, 0.5, 2.0), (3, 0.05, 0.2), (50, 1e-5, 2e-5), (10, 0.2, 60.0)]
+)
 def test_the_delta_of_sampling_is_worked_out_twice(k: int, beta: float, loss: float) -> None:
     assert sampled_delta(k, beta, loss)[0] == pytest.approx(float(exact_delta(k, exact(beta), exact(loss))), rel=1e-6)
 

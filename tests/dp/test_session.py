@@ -74,11 +74,12 @@ def schema() -> sf.Schema:
 def make(tmp_path: Path, schema: sf.Schema) -> Maker:
     def build(epsilon: float = 10**9, delta: str = "0.1", rows: pl.DataFrame = ROWS, **options: object) -> Session:
         accountant = Accountant(str(options.pop("accountant", "pure")))
+        options.setdefault("terms", Terms(deadline=0, least_share=Decimal(0)))
         budget = sf.Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=accountant)
         rows.write_csv(tmp_path / "rides.csv")
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.ledger"
         session = Session.create(path, tmp_path / "rides.csv", schema, budget, **options)  # type: ignore[arg-type]
-        session.latency = 0
+        session.deadline = 0
         return session
 
     return build
@@ -155,7 +156,9 @@ def test_persons_are_counted_and_bounded(make: Maker) -> None:
     with pytest.raises(ParameterError, match="the persons are in 'rider'"):
         session.ask(sf.count_distinct("station"), epsilon=1)
     with pytest.raises(ParameterError, match="--protect person:rider"):
-        make(terms=Terms(other_people=True)).ask(sf.count_distinct("rider"), epsilon=1)
+        make(terms=Terms(deadline=0, least_share=Decimal(0), other_people=True)).ask(
+            sf.count_distinct("rider"), epsilon=1
+        )
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_a_changed_file_is_refused_until_it_is_declared(make: Maker, tmp_path: P
 def test_a_session_opens_again(make: Maker, tmp_path: Path) -> None:
     session = make(epsilon=1)
     value = session.ask(sf.count(), epsilon="0.2").value
-    again = Session.open(next(tmp_path.glob("*.ledger")), latency=0)
+    again = Session.open(next(tmp_path.glob("*.ledger")), deadline=0)
     assert again.ask(sf.count(), epsilon="0.2").value == value
     assert again.ledger.left.epsilon == Decimal("0.8")
 
@@ -228,9 +231,9 @@ def test_a_dataframe_has_to_be_given_again(tmp_path: Path, schema: sf.Schema) ->
     Session.create(path, ROWS, schema, sf.Budget(epsilon=1))
     with pytest.raises(InputError, match="data=…"):
         Session.open(path)
-    assert Session.open(path, data=ROWS, latency=0).ask(sf.count(), epsilon="0.2").left.epsilon == Decimal("0.8")
+    assert Session.open(path, data=ROWS, deadline=0).ask(sf.count(), epsilon="0.2").left.epsilon == Decimal("0.8")
     with pytest.raises(InputError, match="new-version"):
-        Session.open(path, data=ROWS.head(3), latency=0).ask(sf.count(), epsilon="0.1")
+        Session.open(path, data=ROWS.head(3), deadline=0).ask(sf.count(), epsilon="0.1")
 
 
 def test_zcdp_spends_the_square(make: Maker) -> None:
@@ -329,16 +332,6 @@ def test_an_inferred_schema_answers_nothing_numeric(tmp_path: Path) -> None:
         session.ask(sf.mean("minutes"), epsilon="0.1")
 
 
-def test_answers_leave_on_a_beat(make: Maker) -> None:
-    import time
-
-    session = make(epsilon=1)
-    session.latency = 0.2
-    begun = time.monotonic()
-    session.ask(sf.count(), epsilon="0.1")
-    assert time.monotonic() - begun >= 0.2
-
-
 def test_a_broken_line_is_refused_when_the_data_are_declared(make: Maker, tmp_path: Path) -> None:
     session = make(epsilon=1)
     (tmp_path / "rides.csv").write_text("rider,hour\na,1\nb,2,3,4\n", encoding="utf-8")
@@ -368,7 +361,7 @@ def made(folder: Path, text: str, rows: pl.DataFrame, **options: Any) -> Session
     budget = sf.Budget(epsilon=10**9, delta="0.9")
     schema = sf.Schema.from_text(text)
     session = Session.create(folder / "made.ledger", folder / "made.parquet", schema, budget, **options)
-    session.latency = 0
+    session.deadline = 0
     return session
 
 
@@ -433,28 +426,6 @@ def test_names_that_cannot_be_written_cost_nothing(make: Maker) -> None:
         with pytest.raises(ParameterError, match="the analyst"):
             session.ask(sf.count(), epsilon=1, analyst=name)  # type: ignore[arg-type]
     assert session.ledger.spent == sf.dp.Cost()
-
-
-@pytest.mark.parametrize("latency", [-1, float("nan"), float("inf")])
-def test_a_beat_is_a_number_of_seconds(make: Maker, tmp_path: Path, latency: float) -> None:
-    make()
-    with pytest.raises(ParameterError, match="latency"):
-        Session.open(next(tmp_path.glob("*.ledger")), latency=latency)
-
-
-def test_a_failure_leaves_on_the_beat_too(make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
-    def fail(_: object) -> None:
-        raise InputError("the rows could not be read as declared")
-
-    session = make()
-    session.latency = 0.2
-    monkeypatch.setattr(session.rows, "collect", fail)
-    begun = time.monotonic()
-    with pytest.raises(InputError):
-        session.ask(sf.count(), epsilon=1)
-    assert time.monotonic() - begun >= 0.2
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def session(folder: Path, **options: Any) -> Session:
     budget = sf.Budget(epsilon=1000, delta="1e-6", accountant=accountant)
     rows = pl.DataFrame({"rider": ["a"], "cell": [0], "age": [0]})
     made = Session.create(folder / "x.ledger", rows, sf.Schema.from_text(TOML), budget, **options)
-    made.latency = 0
+    made.deadline = 0
     return made
 
 

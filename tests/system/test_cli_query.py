@@ -1,8 +1,11 @@
 """The query door at the command line: budgets, questions, plans, and errors in one sentence that cost nothing."""
 
+# ruff: noqa: S608  # questions are made of parts
+
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "people.toml").write_text(SCHEMA, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     create = ["budget", "create", "L", "--data", "people.csv", "--schema", "people.toml"]
-    assert run([*create, "--epsilon", "1", "--delta", "1e-6"]) == 0
+    assert run([*create, "--epsilon", "1", "--delta", "1e-6", "--deadline", "0"]) == 0
     return tmp_path
 
 
@@ -52,7 +55,7 @@ def shown(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def ask(question: str, *options: str) -> int:
-    return run(["query", "L", question, "--latency", "0", *options])
+    return run(["query", "L", question, *options])
 
 
 def test_a_question_is_charged_once_and_answered_twice_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,8 +199,76 @@ def test_python_gives_what_the_commands_print(folder: Path, capsys: pytest.Captu
     assert ask(question, "--epsilon", "0.1") == 0
     capsys.readouterr()
     assert ask(question, "--epsilon", "0.1", "--json") == 0
-    session = Session.open(folder / "L", latency=0)
+    session = Session.open(folder / "L", deadline=0)
     assert capsys.readouterr().out == session.sql(question, "0.1").to_json() + "\n"
     assert shown(capsys) == statement(session.ledger)
     assert run(["plan", "L", question, "--error", "5", "--json"]) == 0
     assert capsys.readouterr().out == session.plan(question, error=5).to_json() + "\n"
+
+
+def test_a_minimum_says_how_far_off_its_rank_may_be(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At this price the margin passes half of the 300 rows, so that both answers are the median."""
+    capsys.readouterr()
+    assert ask("SELECT MIN(age), MAX(age) FROM people", "--epsilon", "0.02", "--json") == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    least = found["card"]["released"]["settings"]["rank_error"]["min_age"]
+    assert least > 300
+    assert found["answer"][0]["min_age_rank_error"] == least
+    words = "min_age is within ±"
+    assert any(words in warning and "it is the median" in warning for warning in found["card"]["warnings"])
+    assert ask("SELECT MIN(age) FROM people", "--epsilon", "0.02") == 0
+    assert words in capsys.readouterr().err
+    assert folder.exists()
+
+
+def test_a_minimum_that_would_be_the_median_is_refused_where_the_rows_are_guessed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for what in ("MIN(age)", "MAX(age)", "QUANTILE(age, 0.9)"):
+        assert ask(f"SELECT {what} FROM people", "--epsilon", "0.02", "--rows", "300") == 2
+        assert "larger epsilon" in capsys.readouterr().err
+    assert shown(capsys)["spent"]["epsilon"] == 0
+    assert ask("SELECT MIN(age) FROM people", "--epsilon", "0.5", "--rows", "300") == 0
+    assert ask("SELECT MIN(age) FROM people", "--epsilon", "0.5", "--rows", "0") == 2
+    assert folder.exists()
+
+
+MONSTERS = [
+    "SELECT QUANTILE(age, 1e-10000000) FROM people",
+    "SELECT QUANTILE(age, 1e10000000) FROM people",
+    f"SELECT QUANTILE(age, 0.{'1' * 15_000}) FROM people",
+    f"SELECT PERCENTILE_CONT({'9' * 15_000}) WITHIN GROUP (ORDER BY age) FROM people",
+    f"SELECT COUNT(*) FROM people GROUP BY HISTOGRAM(age, {'9' * 15_000})",
+    "SELECT COUNT(*) FROM people WHERE age > 1e10000000",
+    f"SELECT COUNT(*) FROM people WHERE age > {'9' * 9_000}",
+    f"SELECT COUNT(*) FROM people WHERE {'(' * 5_000}age > 1{')' * 5_000}",
+    f"SELECT COUNT(*) FROM people WHERE {'NOT ' * 4_000}age > 1",
+    f"SELECT COUNT(*) FROM people WHERE age > {'-' * 9_000}1",
+    f"SELECT COUNT(*) FROM people WHERE age > {'- ' * 4_000}1",
+    f"SELECT COUNT(*) FROM people WHERE age IN ({', '.join(map(str, range(1500)))})",
+    f"SELECT COUNT(*) FROM people WHERE disease IN ({', '.join(map(repr, map(str, range(1100))))})",
+    f"SELECT COUNT(*) FROM people WHERE disease LIKE '{'%a' * 100}'",
+    f"SELECT COUNT(*) FROM people WHERE {' OR '.join(['age > 1 + age * 2'] * 500)}",
+    "SELECT COUNT(*) FROM people WHERE " + " AND ".join(f"disease LIKE '%{n}%'" for n in range(250)),
+    "SELECT COUNT(*) FROM people WHERE " + " AND ".join(f"(age > {n} OR age < {n})" for n in range(300)),
+    "SELECT " + ", ".join(f"COUNT(*) AS c{n}" for n in range(1_000)) + " FROM people",
+    f"SELECT {'SUM(' * 3_000}age{')' * 3_000} FROM people",
+    f"SELECT COUNT(*) FROM people WHERE age = CAST('1' AS DECIMAL({'9' * 4_000}))",
+]
+
+
+@pytest.mark.parametrize("question", MONSTERS, ids=lambda question: question[:50])
+def test_monstrous_questions_are_refused_at_once(
+    folder: Path, question: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    begun = time.monotonic()
+    assert ask(question, "--epsilon", "0.1") == 2
+    assert time.monotonic() - begun < 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert len(error) < 500
+    assert "Traceback" not in error
+    assert shown(capsys)["spent"]["epsilon"] == 0
+    assert folder.exists()

@@ -188,8 +188,9 @@ def test_a_view_that_fails_on_a_row_gives_the_fixed_sentence(table: Callable[...
 
 def test_the_transaction_cannot_write(table: Callable[..., str]) -> None:
     rows: Any = open_rows(table(TYPES["plain"], RIDES), SCHEMA)
-    with pytest.raises(InputError, match=UNREADABLE):
-        rows._run(lambda connection: connection.execute("CREATE TABLE sfumato_tests.made (x int)"))
+    statement = "CREATE TABLE sfumato_tests.made (x int)"
+    with rows._transaction() as connection, pytest.raises(InputError, match=UNREADABLE):
+        rows._run(UNREADABLE, lambda: connection.execute(statement))
 
 
 def test_the_fingerprint_follows_the_rows_and_not_their_order(table: Callable[..., str], postgres: str) -> None:

@@ -147,13 +147,22 @@ def test_files_that_change_behind_a_batch_are_noticed(session: SparkSession, tmp
     assert sink.totals() == (2, 1)
 
 
+TIMED = ["--every", "10s", "--time", "stop", "--from", "0", "--until", "100"]
+
+
 @pytest.mark.parametrize(
     "options, sentence",
     [
         ([], "Spark keeps many publishers; give --key COLUMN"),
         (["--key", "stop", "--buckets", "3"], "--buckets spreads persons where there is no --key"),
         (["--key", "stop", "--master", "sc://here"], "a stream's driver runs here"),
-        (["--key", "stop", "--every", "10s", "--time", "stop"], "windows that end by the clock need one clock"),
+        (["--key", "stop", *TIMED], "windows that end by the clock need one clock"),
+        (["--person", "rider", *TIMED], "windows that end by the clock need one clock"),
+        (["--key", "stop", "--order", "wait"], "column 'wait' is published and cannot order the records"),
+        (["--person", "rider", "--order", "wait"], "column 'wait' is published and cannot order the records"),
+        (["--person", "rider", "--horizon", "1d", "--time", "wait"], "--time and --column are both 'wait'"),
+        (["--person", "wait"], "--person and --column are both 'wait'"),
+        (["--person", "rider", "--horizon", "1d", "--time", "stop", "--late", "1h"], "--late is for records that"),
         (["--key", "stop", "--person", "rider", "--ledger", "l.db"], "--ledger cannot charge persons"),
         (["--person", "rider", "--horizon", "1d"], "--horizon needs --time COLUMN here"),
         (["--key", "wait"], "column 'wait' cannot be the key"),

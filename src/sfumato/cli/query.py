@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.budget import LedgerFile
 from sfumato.cli.engine import EngineOptions
-from sfumato.cli.options import Flag
+from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 
@@ -29,7 +29,7 @@ def query(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
-    latency: float = 0.25,
+    rows: Whole = None,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -48,7 +48,7 @@ def query(
         output: File for the rows; the card goes beside it.
         post: Post-processing, which costs nothing.
         plot: SVG file with a picture of the answer.
-        latency: Answers are delayed to multiples of this many seconds, to hide timing.
+        rows: A public guess of how many rows a group has: refuses a MIN, MAX or quantile that would be the median.
         json: Print the answer with its card as JSON.
     """
     from sfumato.dp.answer import Answer, AnswerFiles
@@ -62,19 +62,21 @@ def query(
     with Staging() as staging, steps(1) as step:
         files = AnswerFiles.place(staging, output, plot)
         step("asking")
-        rows: Any = None
+        data: Any = None
         if engine.spark:
             from sfumato.engines.spark.queries import SparkRows
 
-            rows = SparkRows.of_ledger(ledger, engine.master)
-        session = Session.open(ledger, data=rows, latency=latency)
-        answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post)
+            data = SparkRows.of_ledger(ledger, engine.master)
+        session = Session.open(ledger, data=data)
+        answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
         files.write(answer, draw)
     if json:
         sys.stdout.write(answer.to_json() + "\n")
         return 0
     rows_written = f"{len(answer.stored.cells)} rows written to {output}\n"
     sys.stdout.write(answer.frame.write_csv() if output is None else rows_written)
+    for note in answer.notes:
+        sys.stderr.write(f"{note}\n")
     spent = "nothing (asked before)" if str(answer.spent) == "nothing" else answer.spent
     sys.stderr.write(f"spent {spent}, left {answer.left}\n")
     return 0

@@ -27,11 +27,15 @@ from sfumato.version import __version__
 CONFIDENCE = 0.95
 INTEGER_BITS = 63
 OF_THE_ANSWER = "the answer"
+RANK_ERROR = "_rank_error"
 Value = int | float | str | None
 
 
 class AnswerColumn(msgspec.Struct, frozen=True, kw_only=True):
     """One aggregate's answers, one per group: value, interval, noise scale, and the mechanism that made them.
+
+    A quantile has a `rank_error` in place of an interval: by how many rows its rank may be off, with 95 % confidence;
+    with fewer rows than `least_rows` it says no more than a median would.
 
     >>> AnswerColumn(name="count", mechanism="discrete Laplace", values=[3], low=[0], high=[33], scale=[10.0]).values
     [3]
@@ -45,6 +49,23 @@ class AnswerColumn(msgspec.Struct, frozen=True, kw_only=True):
     scale: list[float]
     unit_of_scale: str = OF_THE_ANSWER
     counts: bool = False
+    rank_error: float | None = None
+    least_rows: int | None = None
+
+    @property
+    def rank_words(self) -> str:
+        """What a quantile's rank is worth, in words; nothing for other answers.
+
+        >>> numbers = {"values": [3], "low": [None], "high": [None], "scale": [40.0]}
+        >>> AnswerColumn(name="min_age", mechanism="", **numbers, rank_error=40.0, least_rows=41).rank_words
+        'min_age is within ±40 rows of its rank (95 %); in a group of fewer than 41 rows it is the median'
+        """
+        if self.rank_error is None:
+            return ""
+        return (
+            f"{self.name} is within ±{self.rank_error:.0f} rows of its rank (95 %); in a group of fewer than "
+            f"{self.least_rows} rows it is the median"
+        )
 
 
 class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +89,7 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[str] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     postprocessing: list[str] = msgspec.field(default_factory=list)
+    guarantee: Guarantee | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +106,7 @@ class Answer:
     stored: StoredAnswer
     spent: Cost
     left: Cost
+    head: str | None = None  # of the ledger's chain when the answer left
 
     @property
     def value(self) -> Value:
@@ -111,6 +134,8 @@ class Answer:
         for column in self.stored.columns:
             for suffix, values in (("", column.values), ("_low", column.low), ("_high", column.high)):
                 data[column.name + suffix] = _fit_column(values)
+            if column.rank_error is not None:
+                data[column.name + RANK_ERROR] = [column.rank_error] * len(column.values)
         return pl.DataFrame(data, strict=False)
 
     @property
@@ -127,6 +152,9 @@ class Answer:
             "noise_scale": {column.name: max(column.scale) for column in stored.columns if column.scale},
         }
         units = {column.name: column.unit_of_scale for column in stored.columns}
+        ranks = {column.name: column.rank_error for column in stored.columns if column.rank_error is not None}
+        if ranks:
+            settings["rank_error"] = ranks
         other = {name: unit for name, unit in units.items() if unit != OF_THE_ANSWER}
         if other:
             settings["unit_of_scale"] = other
@@ -137,11 +165,20 @@ class Answer:
             guarantee=self._guarantee(),
             assumptions=stored.assumptions,
             released=Released(rows=len(stored.cells), columns=columns, settings=settings, order="of the declared keys"),
-            warnings=stored.warnings,
+            warnings=[*stored.warnings, *self.notes],
+            ledger=self.head,
         )
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the numbers: how far off the rank of each quantile may be."""
+        return [column.rank_words for column in self.stored.columns if column.rank_words]
+
     def _guarantee(self) -> Guarantee:
+        """Return what was promised; answers of the first ledgers kept its parts alone."""
         stored = self.stored
+        if stored.guarantee is not None:
+            return stored.guarantee
         if stored.accountant == Accountant.ZCDP:
             model, parameters = "zero-concentrated differential privacy", {"rho": float(stored.rho)}
         else:

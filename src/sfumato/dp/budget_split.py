@@ -20,7 +20,7 @@ from sfumato.dp.answer import CONFIDENCE, AnswerColumn
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.mechanisms.threshold import Threshold
 from sfumato.dp.questions.compiled import Compiled
-from sfumato.dp.questions.estimators import Averaging, Counting, Spreading, count_column
+from sfumato.dp.questions.estimators import Averaging, Choosing, Counting, Spreading, count_column
 from sfumato.dp.questions.request import Cells, Count, Persons, Tallies
 from sfumato.dp.share import Share
 from sfumato.errors import ParameterError, UnsatisfiableError
@@ -46,9 +46,27 @@ def check_noise(compiled: Compiled, cost: Cost) -> None:
     """Refuse a price for which there is no noise, before it is paid."""
     share = whole_share(compiled, cost)
     if compiled.unknown:
-        _ = _threshold(compiled, cost, share).least
+        _ = threshold_of(compiled, cost, share).least
     for estimator in compiled.estimators:
         estimator.error(share.part(Fraction(1, 2 * len(compiled.estimators))), CONFIDENCE, None)
+
+
+def check_ranks(compiled: Compiled, cost: Cost, rows: int | None) -> None:
+    """Refuse a minimum, maximum or quantile that would be the median in a group of `rows` rows, before it is paid.
+
+    How many rows there are is secret, so that only a public guess can refuse; without one the answer says how many
+    rows it needs.
+    """
+    if rows is None:
+        return
+    _check_guess(rows)
+    share = share_of_each(compiled, whole_share(compiled, cost))
+    for entry, estimator in zip(compiled.query.aggregates, compiled.estimators, strict=True):
+        if isinstance(estimator, Choosing) and estimator.least_rows(share) > rows:
+            raise ParameterError(
+                f"{entry.text} at this price needs {estimator.least_rows(share)} rows in a group to be more than the "
+                f"median, and you expect {rows}; give a larger epsilon, or ask for fewer aggregates at once"
+            )
 
 
 def answer_columns(
@@ -58,7 +76,7 @@ def answer_columns(
     share = whole_share(compiled, cost)
     if not compiled.unknown:
         return tallies.cells, _columns(compiled, tallies.columns, share, noise)
-    threshold = _threshold(compiled, cost, share)
+    threshold = threshold_of(compiled, cost, share)
     passing = threshold.keep([int(units) for units in tallies.columns[0]], noise, tallies.cells)
     order = sorted(passing, key=lambda place: _order(tallies.cells[place]))
     kept = [tallies.cells[place] for place in order]
@@ -69,7 +87,7 @@ def answer_columns(
     return kept, _columns(compiled, columns, share.part(Fraction(1, 2)), noise)
 
 
-def _threshold(compiled: Compiled, cost: Cost, share: Share) -> Threshold:
+def threshold_of(compiled: Compiled, cost: Cost, share: Share) -> Threshold:
     """Return what lets unknown keys out, for half of the price, or all of it where it answers the question itself."""
     price = share.amount if only_counts_units(compiled) else share.amount / 2
     unit = compiled.unit
@@ -137,8 +155,8 @@ def plan_amount(compiled: Compiled, ledger: Ledger, error: float, confidence: fl
         raise ParameterError(f"the confidence is {confidence}; give a number between 0 and 1")
     if rows is None and any(isinstance(entry, Averaging | Spreading) for entry in compiled.estimators):
         raise ParameterError("the error of a mean or variance depends on how many rows there are; give a public guess")
-    if rows is not None and rows < 1:
-        raise ParameterError(f"the guess of the rows is {rows}; give a whole number of at least 1")
+    if rows is not None:
+        _check_guess(rows)
     accountant = ledger.budget.accountant
     low, high = LEAST, MOST
     if _error(compiled, accountant, high, confidence, rows) > error:
@@ -155,9 +173,19 @@ def plan_amount(compiled: Compiled, ledger: Ledger, error: float, confidence: fl
     return Plan(cost, reached, confidence, affordable=cost <= ledger.left)
 
 
-def _error(compiled: Compiled, accountant: Accountant, price: Fraction, confidence: float, rows: int | None) -> float:
+def _check_guess(rows: int) -> None:
+    if rows < 1:
+        raise ParameterError(f"the guess of the rows is {rows}; give a whole number of at least 1")
+
+
+def share_of_each(compiled: Compiled, share: Share) -> Share:
+    """The share of the whole price that each aggregate gets, where keys are found first after that."""
     finding = Fraction(1, 2) if compiled.unknown and not only_counts_units(compiled) else Fraction(1)
-    share = Share(accountant, price * finding / len(compiled.estimators), compiled.norms)
+    return share.part(finding / len(compiled.estimators))
+
+
+def _error(compiled: Compiled, accountant: Accountant, price: Fraction, confidence: float, rows: int | None) -> float:
+    share = share_of_each(compiled, Share(accountant, price, compiled.norms))
     return max(entry.error(share, confidence, rows) for entry in compiled.estimators)
 
 

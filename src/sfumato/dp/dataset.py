@@ -6,17 +6,20 @@ Narayan 2011, section 4).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.request import Count, EngineRows, QueryableRows, Request
-from sfumato.dp.rows import open_rows
+from sfumato.dp.rows import RowsElsewhere, open_rows
+from sfumato.dp.rows.file import FileRows
 from sfumato.errors import InputError
 from sfumato.promise.unit import ProtectRows
 from sfumato.schema import Attribute, Schema
-from sfumato.table import read
 
 
 def address(data: Any) -> str | None:
@@ -60,9 +63,8 @@ def declared_rows(data: Any, schema: Schema) -> QueryableRows:
     rows = open_rows(data, schema)
     if isinstance(rows, EngineRows):
         rows.declare()
-        return rows
-    if place is not None and "://" not in place:
-        lines = read(place).frame.height
+    if isinstance(rows, FileRows):
+        lines = rows.count_lines()
         (found,) = rows.collect(Request((Count(),), ProtectRows())).columns[0]
         if found != lines:
             lost = f"{lines - found} of {lines} lines cannot be read"
@@ -91,3 +93,44 @@ def without_files(schema: Schema) -> Schema:
 def _leaves(entry: Attribute) -> tuple[str, ...] | None:
     numeric = entry.kind is not None and entry.kind.numeric
     return None if numeric or entry.hierarchy is None else entry.hierarchy.leaves
+
+
+@dataclass(eq=False)
+class LedgerRows:
+    """The rows that a ledger speaks of, opened at the first look and again whenever the ledger has a new version.
+
+    `given` is a dataframe or an engine's rows, which a ledger cannot find by itself.
+
+    >>> import tempfile, polars as pl
+    >>> from sfumato.promise.cost import Budget
+    >>> schema, frame = Schema.from_roles(quasi=["age"]), pl.DataFrame({"age": [31]})
+    >>> facts = {"data": None, "fingerprint": open_rows(frame, schema).fingerprint()}
+    >>> ledger = Ledger.create(f"{tempfile.mkdtemp()}/L", Budget(epsilon=1), facts)
+    >>> with LedgerRows(ledger, schema, frame).look(1) as rows:
+    ...     rows.collect(Request((Count(),), ProtectRows())).columns
+    [[1]]
+    """
+
+    ledger: Ledger
+    schema: Schema
+    given: Any = None
+    opened: tuple[int, QueryableRows] | None = None
+
+    @contextmanager
+    def look(self, version: int) -> Iterator[QueryableRows]:
+        """Give the rows of a version as they are at one moment; refuse others than were declared with it."""
+        facts = self.ledger.facts_of(version)
+        if self.opened is None or self.opened[0] != version:
+            self.opened = (version, self._open(facts))
+        with self.opened[1].look() as rows:
+            if rows.fingerprint() != facts["fingerprint"]:
+                raise InputError(
+                    "the data are no longer those the ledger was made for; declare them with "
+                    "`sfumato budget new-version`"
+                )
+            yield rows
+
+    def _open(self, facts: Mapping[str, Any]) -> QueryableRows:
+        if self.given is None and "engine" in facts:
+            return RowsElsewhere(facts["engine"])
+        return open_rows(facts["data"] if self.given is None else self.given, self.schema)

@@ -1,53 +1,61 @@
 """A session: questions about declared data, answered with noise and charged to a durable budget first.
 
-The order never changes: check the question, debit the ledger, only then look at the rows and draw noise, store the
-answer, and let it leave on a schedule. A crash may charge for an answer never given; it never gives one uncharged
-(the ledger follows Rogers, Roth, Ullman & Vadhan 2016; the schedule answers Haeberlen, Pierce & Narayan 2011).
+The order never changes: check the question, start the clock, take one look at the rows, debit the ledger, only then
+count and draw noise, and store the answer when it is time to let it leave. A crash may charge for an answer never
+given; it never gives one uncharged (the ledger follows Rogers, Roth, Ullman & Vadhan 2016; the deadline answers
+Haeberlen, Pierce & Narayan 2011).
 """
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
-from sfumato.dp.budget_split import Plan, answer_columns, check_noise, plan_amount
-from sfumato.dp.dataset import declared_rows, whereabouts, without_files
-from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
+from sfumato.dp.dataset import LedgerRows, declared_rows, whereabouts, without_files
+from sfumato.dp.deadline import check_deadline, meet_deadline
+from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
+from sfumato.dp.ledger.till import Purchase, pay
 from sfumato.dp.mechanisms.additive import AdditiveNoise
+from sfumato.dp.promised import batch_promise, question_promise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
 from sfumato.dp.questions.query import Query
 from sfumato.dp.questions.request import Cells, QueryableRows, Tallies
 from sfumato.dp.questions.sql import parse_sql, spell_columns
-from sfumato.dp.rows import RowsElsewhere, open_rows, table_name
+from sfumato.dp.rows import table_name
+from sfumato.dp.rows.duckdb import load_engine
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise import Promise
 from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
 from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
 from sfumato.random.laws import Uniform
+from sfumato.release.card import Guarantee
 from sfumato.schema import Schema
 
+Shown = TypeVar("Shown")
+Draw = Callable[[QueryableRows, int], bytes]
 ANALYST = "analyst"
-LATENCY = 0.25
 
 
 @dataclass(eq=False)
 class Session:
     """Questions about one declared data set, against one ledger.
 
-    Answers are delayed to multiples of `latency` seconds, so that the time they take says nothing about the rows;
-    `rng` is for tests alone, and an answer drawn from it says so.
+    An answer leaves when the ledger's deadline has passed since it was asked, so that the time it takes says nothing
+    about the rows; `deadline` is another one (0: when it is ready), for those who may see the rows. `rng` is for tests
+    alone, and an answer drawn from it says so.
 
     >>> import pathlib, tempfile, polars as pl
     >>> import sfumato as sf
@@ -75,17 +83,25 @@ class Session:
     """
 
     ledger: Ledger
-    rows: QueryableRows
+    rows: LedgerRows
     schema: Schema
     unit: Unit
     neighbours: Neighbours
     table: str
-    latency: float = LATENCY
+    deadline: float | None = None
     rng: Source | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.latency) and self.latency >= 0):
-            raise ParameterError(f"the latency is {self.latency}; give seconds from 0")
+        check_deadline(self._seconds)
+
+    @property
+    def _seconds(self) -> float:
+        """The deadline that is kept."""
+        return self._declared if self.deadline is None else self.deadline
+
+    @cached_property
+    def _declared(self) -> float:
+        return self.ledger.terms.deadline
 
     @classmethod
     def create(  # noqa: PLR0913 - all that is declared with a ledger
@@ -121,27 +137,24 @@ class Session:
         }
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
         ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
-        return cls(ledger, rows, schema, unit, side, name)
+        found = LedgerRows(ledger, schema, None if facts["data"] and "engine" not in facts else data, (1, rows))
+        return cls(ledger, found, schema, unit, side, name)
 
     @classmethod
     def open(
-        cls, path: str | Path, *, data: Any = None, latency: float = LATENCY, rng: Source | None = None
+        cls, path: str | Path, *, data: Any = None, deadline: float | None = None, rng: Source | None = None
     ) -> Session:
         """Open the session of an existing ledger; `data` is needed where the rows were a dataframe or an engine's.
 
-        Without an engine's rows a price can be planned, and nothing can be asked.
+        Without an engine's rows a price can be planned, and nothing can be asked. No row is looked at yet.
         """
         ledger = Ledger.open(path)
         facts = ledger.facts
         schema = Schema.from_text(facts["schema"])
         if data is None and facts["data"] is None and "engine" not in facts:
             raise InputError(f"ledger '{path}' was made for a dataframe; give it again with data=…")
-        if data is None and "engine" in facts:
-            rows: QueryableRows = RowsElsewhere(facts["engine"])
-        else:
-            rows = open_rows(facts["data"] if data is None else data, schema)
         unit, side = read_unit(facts["protect"]), Neighbours(facts["neighbours"])
-        return cls(ledger, rows, schema, unit, side, facts["table"], latency, rng)
+        return cls(ledger, LedgerRows(ledger, schema, data), schema, unit, side, facts["table"], deadline, rng)
 
     def ask(
         self,
@@ -152,42 +165,59 @@ class Session:
         rho: Number | None = None,
         analyst: str = ANALYST,
         post: tuple[str, ...] = (),
+        rows: int | None = None,
     ) -> Answer:
         """Answer a question at a price; the same question again is answered with the same numbers, free of charge.
 
         Under a zCDP ledger, `epsilon` buys ρ = ε²/2 (Bun & Steinke 2016, proposition 1.4), or give `rho` itself.
-        `post` names post-processing, which costs nothing: `nonnegative`, `consistent`, `integer`.
+        `post` names post-processing, which costs nothing: `nonnegative`, `consistent`, `integer`. `rows` is a public
+        guess of how many rows a group has: a minimum, maximum or quantile that would be the median is then refused.
         """
         compiled = self._compile(query)
         cost = self._price(epsilon, delta, rho)
         self._check_price(compiled, cost)
         check_noise(compiled, cost)
-        self.rows.check(compiled.request(b""))
+        check_ranks(compiled, cost, rows)
         check_postprocessing(post)
+        promise = question_promise(compiled, cost)
 
-        def draw(version: int) -> bytes:
-            cells, columns = answer_columns(compiled, self._tallies(compiled), cost, noise_from(self.rng))
-            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, cost, version))
+        def draw(rows: QueryableRows, version: int) -> bytes:
+            cells, columns = answer_columns(compiled, self._tallies(rows, compiled), cost, noise_from(self.rng))
+            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, promise, version))
 
-        kept, spent = self._buy(f"{compiled.text} at {cost}", cost, analyst, draw)
-        stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
-        return Answer(stored, spent, self.ledger.left_for(analyst))
+        def show(kept: bytes, spent: Cost) -> Answer:
+            stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
+            return Answer(stored, spent, self.ledger.left_for(analyst), self.ledger.head.text)
 
-    def _buy(self, question: str, cost: Cost, analyst: str, draw: Callable[[int], bytes]) -> tuple[bytes, Cost]:
-        """Return the stored answer to a question and what it cost now: from the ledger, or drawn after the debit."""
-        version = self.ledger.version
-        paid = self.ledger.find(question, version, analyst)
-        if paid is not None:
-            return paid, Cost()
-        self._check_rows(version)
-        begun = time.monotonic()
-        entry = self.ledger.debit(question, version, analyst, cost)
-        if entry.answer is not None:
-            return entry.answer, entry.cost
-        try:
-            return self.ledger.settle(entry, draw(version)), entry.cost
-        finally:
-            self._wait(begun)  # a failure is delayed like an answer
+        return self._buy(_Purchase(f"{compiled.text} at {cost}", promise, analyst), [compiled], draw, show)
+
+    def _buy(
+        self, purchase: _Purchase, compiled: Sequence[Compiled], draw: Draw, show: Callable[[bytes, Cost], Shown]
+    ) -> Shown:
+        """Return what `show` makes of the answer and of what it cost now: from the ledger, or drawn after the debit."""
+
+        def work() -> tuple[bytes, Cost, Debit | None]:
+            version = self.ledger.version
+            paid = self.ledger.find(purchase.question, version, purchase.analyst)
+            if paid is not None:
+                return paid, Cost(), None
+            with self.rows.look(version) as rows:
+                for entry in compiled:
+                    rows.check(entry.request(b""))
+                what = Purchase("query", purchase.question)
+                debit = pay(self.ledger, purchase.promise, what, analyst=purchase.analyst, version=version)
+                if debit.answer is not None:
+                    return debit.answer, debit.cost, None
+                drawn = draw(rows, version)
+            return drawn, debit.cost, debit
+
+        def finish(bought: tuple[bytes, Cost, Debit | None]) -> Shown:
+            answer, spent, debit = bought
+            return show(answer if debit is None else self.ledger.settle(debit, answer), spent)
+
+        if self._seconds:
+            load_engine()
+        return meet_deadline(self._seconds, work, finish, self.ledger.freeze)
 
     def ask_together(
         self, queries: Sequence[Query], epsilon: Number, delta: Number, *, analyst: str = ANALYST
@@ -199,23 +229,25 @@ class Session:
         compiled = [self._compile(query) for query in queries]
         cost = self._price(epsilon, delta, None)
         mechanisms = mechanisms_together(compiled, cost)
-        for entry in compiled:
-            self.rows.check(entry.request(b""))
+        promise = batch_promise(compiled, cost)
         question = " and ".join(entry.text for entry in compiled) + f" together at {cost}"
 
-        def draw(version: int) -> list[StoredAnswer]:
+        def draw(rows: QueryableRows, version: int) -> bytes:
             noise = noise_from(self.rng)
-            return [
+            drawn = [
                 self._stored_answer(
-                    entry, *_with_mechanism(entry, self._tallies(entry), mechanism, noise), cost, version
+                    entry, *_with_mechanism(entry, self._tallies(rows, entry), mechanism, noise), promise, version
                 )
                 for entry, mechanism in zip(compiled, mechanisms, strict=True)
             ]
+            return msgspec.json.encode(drawn)
 
-        kept, spent = self._buy(question, cost, analyst, lambda version: msgspec.json.encode(draw(version)))
-        left = self.ledger.left_for(analyst)
-        answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
-        return [Answer(_rename_columns(stored, entry), spent, left) for stored, entry in answers]
+        def show(kept: bytes, spent: Cost) -> list[Answer]:
+            left, head = self.ledger.left_for(analyst), self.ledger.head.text
+            answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
+            return [Answer(_rename_columns(stored, entry), spent, left, head) for stored, entry in answers]
+
+        return self._buy(_Purchase(question, promise, analyst), compiled, draw, show)
 
     def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
         """Answer a question written in SQL; the table is called by the file's stem."""
@@ -236,7 +268,8 @@ class Session:
         kept = {name: fact for name, fact in self.ledger.facts.items() if name != "engine"}
         facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint()}
         number = self.ledger.declare_version(facts)
-        self.rows = rows
+        given = None if facts["data"] and "engine" not in facts else data
+        self.rows = LedgerRows(self.ledger, self.schema, given, (number, rows))
         return number
 
     def _parse_question(self, text: str) -> Query:
@@ -272,22 +305,17 @@ class Session:
         if cost.delta and not compiled.unknown:
             raise ParameterError("the question's keys are all declared, so that it needs no delta; leave it out")
 
-    def _check_rows(self, version: int) -> None:
-        if self.rows.fingerprint() != self.ledger.facts_of(version)["fingerprint"]:
-            raise InputError(
-                "the data are no longer those the ledger was made for; declare them with `sfumato budget new-version`"
-            )
-
-    def _tallies(self, compiled: Compiled) -> Tallies:
+    def _tallies(self, rows: QueryableRows, compiled: Compiled) -> Tallies:
         secret = choose(lambda: Uniform("secret of the ledger"), self.ledger.secret)
-        return self.rows.collect(compiled.request(secret))
+        return rows.collect(compiled.request(secret))
 
     def _stored_answer(
-        self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], cost: Cost, version: int
+        self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], promise: Promise, version: int
     ) -> StoredAnswer:
+        cost = promise.cost
         secure = self.rng is None or self.rng.secure
         warnings = [] if secure else ["noise drawn from a seed: for tests only, promises nothing"]
-        if not self.latency:
+        if not self._seconds:
             warnings.append("answers left as soon as they were ready: the time they took was not hidden")
         return StoredAnswer(
             question=compiled.words,
@@ -298,17 +326,29 @@ class Session:
             delta=str(cost.delta),
             rho=str(cost.rho),
             accountant=str(self.ledger.budget.accountant),
-            unit=self.unit.words,
-            neighbours=NEIGHBOURS[self.neighbours],
+            unit=promise.metric.unit_words,
+            neighbours=promise.metric.neighbours_words,
             data_version=version,
-            assumptions=assumptions(self.unit, self.schema),
+            assumptions=[*assumptions(self.unit), *self._time_words()],
             warnings=warnings,
+            guarantee=Guarantee.of(promise),
         )
 
-    def _wait(self, begun: float) -> None:
-        """Sleep until a multiple of the latency has passed since `begun`."""
-        if self.latency > 0:
-            time.sleep(self.latency - (time.monotonic() - begun) % self.latency)
+    def _time_words(self) -> list[str]:
+        """What time can tell where answers leave at a deadline."""
+        if not self._seconds:
+            return []
+        leaves = f"answers leave {self._seconds:g} s after they were asked, neither earlier nor later"
+        return [f"{leaves}; a longer question freezes the ledger, which is the one bit that time can tell"]
+
+
+@dataclass(frozen=True)
+class _Purchase:
+    """A question as the ledger knows it, what its answer promises, and who pays."""
+
+    question: str
+    promise: Promise
+    analyst: str
 
 
 def _with_mechanism(
@@ -324,20 +364,13 @@ def _rename_columns(stored: StoredAnswer, compiled: Compiled) -> StoredAnswer:
     return msgspec.structs.replace(stored, columns=[msgspec.structs.replace(c, name=label) for c, label in pairs])
 
 
-NEIGHBOURS = {
-    Neighbours.PRESENCE: "presence: one unit is there or not",
-    Neighbours.VALUE: "value: one unit's values are others",
-}
-
-
-def assumptions(unit: Unit, schema: Schema) -> list[str]:
+def assumptions(unit: Unit) -> list[str]:
     """Return what must be true for the promise to hold."""
     people = (
         "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed hash"
         if not isinstance(unit, ProtectRows)
         else "a person has one row; where a person has more, the promise to that person weakens by their number"
     )
-    del schema
     return [
         people,
         "bounds and categories in the schema were declared without looking at the rows",

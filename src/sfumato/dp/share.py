@@ -88,3 +88,13 @@ class Share:
         if self.accountant is Accountant.PURE:
             return ExponentialMechanism(self.amount / touched, sensitivity)
         return ExponentialMechanism.for_rho(self.amount / touched, sensitivity)
+
+
+def noise_cost(mechanism: AdditiveNoise, norms: Norms, reach: tuple[int, int]) -> Fraction:
+    """Return what additive noise costs units that move the numbers so far: ε of Laplace noise, ρ of Gaussian.
+
+    >>> norms = Norms(rows=2, groups=1, grouped=False, neighbours=Neighbours.PRESENCE)
+    >>> noise_cost(Laplace(Fraction(10)), norms, (1, 1)), noise_cost(Gaussian(Fraction(10)), norms, (1, 1))
+    (Fraction(1, 5), Fraction(1, 5))
+    """
+    return mechanism.cost(norms.l1(*reach) if isinstance(mechanism, Laplace) else norms.l2_squared(*reach))

@@ -30,6 +30,7 @@ from sfumato.dp.questions.request import (
 from sfumato.dp.rows import open_rows, table_name
 from sfumato.dp.rows.collect import UNREADABLE
 from sfumato.dp.rows.duckdb import DuckRows
+from sfumato.dp.rows.file import FileRows
 from sfumato.errors import InputError, ParameterError
 from sfumato.promise.unit import ProtectPersons, ProtectRows
 from sfumato.schema import Attribute, Kind, Role, Schema
@@ -264,7 +265,9 @@ def test_a_pattern_does_not_run_longer_on_one_row() -> None:
 
 def test_the_engine_can_open_nothing_else(tmp_path: Path) -> None:
     other = write(tmp_path, ".csv")
-    for rows in (DuckRows.of_file(write(tmp_path, ".parquet"), SCHEMA), DuckRows.of_frame(FRAME, SCHEMA)):
+    with FileRows(write(tmp_path, ".parquet"), SCHEMA).look() as scanned:
+        held = (scanned, DuckRows.of_frame(FRAME, SCHEMA))
+    for rows in held:
         for statement in (
             f"SELECT * FROM '{other}'",  # noqa: S608  # it must fail
             "SET enable_external_access = true",

@@ -8,9 +8,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.dp.answer import RANK_ERROR
 from sfumato.dp.questions.estimators import Averaging, Choosing, Counting, Estimator, Spreading, Summing
 from sfumato.dp.questions.expression import Predicate
 from sfumato.dp.questions.grids import MOST_GROUPS, NumberLine, key_of, ladder_of, line_of
@@ -37,6 +39,7 @@ from sfumato.promise.unit import Neighbours, ProtectPersons, Unit, write_unit
 from sfumato.schema import Kind, Schema
 
 LEVELS = {AggregateFunction.MIN: Fraction(0), AggregateFunction.MAX: Fraction(1)}
+MOST_AGGREGATES = 256
 MOST_RUNGS = 10**8  # of all groups' ladders together
 NOT_OF_DATES = {AggregateFunction.SUM, AggregateFunction.MEAN, AggregateFunction.VARIANCE}
 
@@ -110,6 +113,10 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
     Traceback (most recent call last):
     sfumato.errors.SchemaError: column 'age' has no public bounds; declare type and bounds = [low, high] in the schema
     """
+    if len(query.aggregates) > MOST_AGGREGATES:
+        raise ParameterError(
+            f"the question asks for {len(query.aggregates)} aggregates; at most {MOST_AGGREGATES} are answered at once"
+        )
     keys = tuple(key_of(schema, key) for key in query.keys)
     cells = math.prod(len(key.cells) for key in keys if not isinstance(key, Unknown))
     if cells > MOST_GROUPS:
@@ -127,11 +134,11 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
 
 
 def _check_labels(query: Query) -> None:
-    suffixes = ("", "_low", "_high")
+    suffixes = ("", "_low", "_high", RANK_ERROR)
     labels = [key.column if isinstance(key, HistogramKey) else key for key in query.keys]
     labels += [entry.label + suffix for entry in query.aggregates for suffix in suffixes]
-    for label in labels:
-        if labels.count(label) > 1:
+    for label, times in Counter(labels).items():
+        if times > 1:
             raise ParameterError(f"two columns of the answer are called '{label}'; name one with AS")
 
 

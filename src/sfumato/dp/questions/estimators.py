@@ -7,6 +7,7 @@ are chosen by the exponential mechanism (McSherry & Talwar 2007; Smith 2011).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,8 @@ from sfumato.dp.mechanisms.additive import AdditiveNoise
 from sfumato.dp.mechanisms.selection import Selection, quantile_scores, quantile_sensitivity
 from sfumato.dp.questions.grids import NumberLine
 from sfumato.dp.questions.request import Count, Measure, Persons, PositionCounts, Present, Total
-from sfumato.dp.share import Norms, Share
+from sfumato.dp.share import Norms, Share, noise_cost
+from sfumato.promise.cost import Accountant
 from sfumato.random import Noise
 
 Tally = Sequence[Any]
@@ -32,6 +34,7 @@ class Estimator(Protocol):
     @property
     def measures(self) -> tuple[Measure, ...]: ...
     def error(self, share: Share, confidence: float, rows: int | None) -> float: ...
+    def spent(self, share: Share, norms: Norms) -> Fraction: ...
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn: ...
 
 
@@ -72,6 +75,10 @@ class OneNumber(ABC):
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         """The public column for a share of the price."""
         return self.with_noise(tallies[0], self._mechanism(share), noise)
+
+    def spent(self, share: Share, norms: Norms) -> Fraction:
+        """What the noise of a share costs units that move the numbers so far."""
+        return noise_cost(self._mechanism(share), self.norms(norms), self.reach)
 
 
 @dataclass(frozen=True)
@@ -154,9 +161,17 @@ class Averaging:
     def measures(self) -> tuple[Measure, ...]:
         return (Present(self.line.grid), Total(self.line.grid, origin=self.line.middle))
 
+    @property
+    def _reaches(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return (1, 1), (self.line.grid.steps - self.line.middle, self.line.grid.steps)
+
     def _mechanisms(self, share: Share) -> tuple[AdditiveNoise, AdditiveNoise]:
-        reach = self.line.grid.steps - self.line.middle
-        return share.part(HALF).additive(1, 1), share.part(HALF).additive(reach, self.line.grid.steps)
+        counts, sums = self._reaches
+        return share.part(HALF).additive(*counts), share.part(HALF).additive(*sums)
+
+    def spent(self, share: Share, norms: Norms) -> Fraction:
+        pairs = zip(self._mechanisms(share), self._reaches, strict=True)
+        return sum((noise_cost(mechanism, norms, reach) for mechanism, reach in pairs), Fraction(0))
 
     def error(self, share: Share, confidence: float, rows: int | None) -> float:
         counts, sums = self._mechanisms(share)
@@ -215,9 +230,18 @@ class Spreading:
     def _reach(self) -> int:
         return self.line.grid.steps - self.line.middle
 
+    @property
+    def _reaches(self) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+        reach = self._reach
+        return (1, 1), (reach, self.line.grid.steps), (reach**2, reach**2)
+
     def _mechanisms(self, share: Share) -> tuple[AdditiveNoise, AdditiveNoise, AdditiveNoise]:
-        third, reach = share.part(THIRD), self._reach
-        return third.additive(1, 1), third.additive(reach, self.line.grid.steps), third.additive(reach**2, reach**2)
+        third, (counts, sums, squares) = share.part(THIRD), self._reaches
+        return third.additive(*counts), third.additive(*sums), third.additive(*squares)
+
+    def spent(self, share: Share, norms: Norms) -> Fraction:
+        pairs = zip(self._mechanisms(share), self._reaches, strict=True)
+        return sum((noise_cost(mechanism, norms, reach) for mechanism, reach in pairs), Fraction(0))
 
     def error(self, share: Share, confidence: float, rows: int | None) -> float:
         halves = [mechanism.half_width((2 + confidence) / 3) for mechanism in self._mechanisms(share)]
@@ -282,6 +306,24 @@ class Choosing:
         """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
         return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
 
+    def spent(self, share: Share, norms: Norms) -> Fraction:
+        """What the choices cost: each group a unit touches has its own, at the sensitivity of the unit's rows."""
+        mechanism = self._mechanism(share)
+        moved = quantile_sensitivity(self.level, norms.rows, norms.neighbours)
+        epsilon = mechanism.epsilon * moved / mechanism.sensitivity
+        each = epsilon if share.accountant is Accountant.PURE else epsilon**2 / 8
+        return each * norms.touched_groups
+
+    def least_rows(self, share: Share) -> int:
+        """How many rows a group needs for the answer to be more than the median.
+
+        The ends lie the margin inside; with so many rows on either side of it, that is before the middle. Another
+        quantile needs twice the rows by which its rank may be off.
+        """
+        if self.level in {0, 1}:
+            return 2 * self._margin(self._mechanism(share)) + 1
+        return 2 * math.ceil(self.error(share, CONFIDENCE, None)) + 1
+
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         mechanism = self._mechanism(share)
         margin = self._margin(mechanism)
@@ -295,4 +337,6 @@ class Choosing:
             high=[None] * len(chosen),
             scale=[float(ranks)] * len(chosen),
             unit_of_scale="rows by which the rank may be off, with 95 % confidence",
+            rank_error=float(ranks),
+            least_rows=self.least_rows(share),
         )

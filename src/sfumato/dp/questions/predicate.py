@@ -45,6 +45,7 @@ LONGEST = 10_000  # characters of a condition, and of a text in it
 LARGEST = 500  # its columns, literals and operators
 DEEPEST = 100
 PATTERN = 100  # characters of a LIKE pattern
+PATTERNS = 100  # in a condition
 SHOWN = 60  # characters of a clause in an error
 SUBSET = "a condition may use comparisons, + - * /, BETWEEN, IN, IS NULL, LIKE, CAST, AND, OR and NOT"
 COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
@@ -83,13 +84,21 @@ def from_tree(tree: exp.Expr, schema: Schema, table: str | None = None) -> Predi
     >>> from_tree(sqlglot.parse_one("1 = 2 or true"), Schema()).text
     '(1 = 2) OR (TRUE)'
     """
+    written = sum(1 for _ in tree.walk())
+    if written > LONGEST // 2:
+        raise InputError(f"the condition has {written} parts; at most {LARGEST} are covered")
     deepest = _depth(tree)
     if deepest > DEEPEST:
         raise InputError(f"the condition nests {deepest} deep; at most {DEEPEST} are covered")
     condition = Reader(schema, table).condition(tree)
-    size = sum(1 for _ in walk(condition))
-    if size > LARGEST:
-        raise InputError(f"the condition has {size} columns, literals and operators; at most {LARGEST} are covered")
+    nodes = list(walk(condition))
+    if len(nodes) > LARGEST:
+        raise InputError(
+            f"the condition has {len(nodes)} columns, literals and operators; at most {LARGEST} are covered"
+        )
+    patterns = sum(isinstance(node, Like) for node in nodes)
+    if patterns > PATTERNS:
+        raise InputError(f"the condition has {patterns} LIKE patterns; at most {PATTERNS} are covered")
     return Predicate(condition)
 
 

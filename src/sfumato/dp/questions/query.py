@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,6 +19,8 @@ from typing import SupportsIndex
 from sfumato.errors import ParameterError
 
 FARTHEST = 1e15  # edges of bins lie within ± this
+SHORT_NUMBER = re.compile(r"[+-]?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,2})?|\d{1,9}/\d{1,9}")
+SHOWN = 60  # characters of a number in an error
 
 
 class AggregateFunction(StrEnum):
@@ -211,13 +214,25 @@ def quantile(column: str, level: float | str | Fraction) -> Query:
     >>> quantile("age", 0.9).aggregates[0].level
     Fraction(9, 10)
     """
+    exact = level if isinstance(level, Fraction | int) else _level(str(level))
+    if exact is None or not 0 <= exact <= 1 or exact.denominator > 1_000_000:
+        raise ParameterError(
+            f"the level of the quantile is {_shortened(level)}; give a number between 0 and 1, to six decimals"
+        )
+    return Query((Aggregate(AggregateFunction.QUANTILE, column, Fraction(exact)),))
+
+
+def _level(text: str) -> Fraction | None:
+    """The number that a short text writes, or None; one with a large exponent is never built."""
     try:
-        exact = Fraction(str(level)) if isinstance(level, float) else Fraction(level)
-    except (ValueError, TypeError):
-        raise ParameterError(f"the level of the quantile is {level!r}; give a number between 0 and 1") from None
-    if not 0 <= exact <= 1 or exact.denominator > 1_000_000:
-        raise ParameterError(f"the level of the quantile is {level}; give a number between 0 and 1, to six decimals")
-    return Query((Aggregate(AggregateFunction.QUANTILE, column, exact),))
+        return Fraction(text) if SHORT_NUMBER.fullmatch(text) else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _shortened(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def median(column: str) -> Query:

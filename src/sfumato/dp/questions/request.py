@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
 
@@ -188,11 +189,13 @@ class QueryableRows(Protocol):
     """Where the rows are: answers requests there, and tells whether the rows are still the declared ones.
 
     `check` refuses, by public facts alone, what `collect` could not carry out: a request is checked before it is paid.
+    `look` gives the rows as they are at one moment: what is hashed there is what is collected there, or it refuses.
     """
 
     def check(self, request: Request) -> None: ...
     def collect(self, request: Request) -> Tallies: ...
     def fingerprint(self) -> str: ...
+    def look(self) -> AbstractContextManager[QueryableRows]: ...
 
 
 @runtime_checkable

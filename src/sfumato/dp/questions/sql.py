@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 LONGEST = 20_000
+DIGITS = 6  # of a number of bins
+SHOWN = 60  # characters of a clause in an error
 CLAUSES = {
     "with_": "WITH",
     "distinct": "SELECT DISTINCT",
@@ -71,7 +73,14 @@ def parse_sql(text: str, table: str) -> Query:
             aggregates.append(found)
     if not aggregates:
         raise InputError("the question asks for no aggregate; select COUNT(*), SUM, AVG, VAR_POP, MIN, MAX or QUANTILE")
-    return Query(tuple(aggregates), where.this.sql(comments=False) if where else None, keys)
+    return Query(tuple(aggregates), _condition(where) if where else None, keys)
+
+
+def _condition(where: exp.Where) -> str:
+    try:
+        return str(where.this.sql(comments=False))
+    except RecursionError:
+        raise InputError("the condition is too deeply nested; write a flatter one") from None
 
 
 def spell_columns(query: Query, names: Iterable[str]) -> Query:
@@ -137,7 +146,7 @@ def _check_table(select: exp.Select, table: str) -> None:
     if not isinstance(named, exp.Table) or not isinstance(named.this, exp.Identifier):
         raise InputError(f"the question reads from a {type(named).__name__.upper()}; write FROM {table}")
     if any(value for name, value in named.args.items() if name != "this"):
-        raise InputError(f"the question reads from {named.sql()}, which is not covered; write FROM {table}")
+        raise InputError(f"the question reads from {_sql(named)}, which is not covered; write FROM {table}")
     if named.name.casefold() != table.casefold():
         raise InputError(f"the question reads from '{named.name}'; the table is called '{table}'")
 
@@ -161,9 +170,10 @@ def _key(entry: exp.Expression) -> str | HistogramKey:
         return _column(entry)
     if isinstance(entry, exp.Anonymous) and entry.name.upper() == "HISTOGRAM" and len(entry.expressions) == 2:
         column, parts = entry.expressions
-        if isinstance(column, exp.Column) and isinstance(parts, exp.Literal) and parts.this.isdecimal():
-            return HistogramKey(_column(column), int(parts.this))
-    raise InputError(f"GROUP BY has {entry.sql()}, which is not covered; name a column or HISTOGRAM(column, bins)")
+        number = parts.this if isinstance(parts, exp.Literal) else ""
+        if isinstance(column, exp.Column) and number.isdecimal() and len(number) <= DIGITS:
+            return HistogramKey(_column(column), int(number))
+    raise InputError(f"GROUP BY has {_sql(entry)}, which is not covered; name a column or HISTOGRAM(column, bins)")
 
 
 def _selected_aggregate(entry: exp.Expression, keys: tuple[str | HistogramKey, ...]) -> Aggregate | None:
@@ -176,7 +186,7 @@ def _selected_aggregate(entry: exp.Expression, keys: tuple[str | HistogramKey, .
         key = _key(inner)
         if key not in keys:
             name = key.column if isinstance(key, HistogramKey) else key
-            raise InputError(f"'{name}' is selected but not grouped by; add GROUP BY {inner.sql()}")
+            raise InputError(f"'{name}' is selected but not grouped by; add GROUP BY {_sql(inner)}")
         return None
     found = _aggregate(inner)
     return Aggregate(found.kind, found.column, found.level, alias or found.alias)
@@ -199,7 +209,7 @@ def _aggregate(inner: Any) -> Aggregate:
         if len(ordered) == 1 and not ordered[0].args.get("desc"):
             return quantile(_argument(ordered[0]), _level(inner.this.this)).aggregates[0]
     hint = INSTEAD.get(name, "COUNT(*), COUNT(DISTINCT person), SUM, AVG, VAR_POP, MIN, MAX, MEDIAN or QUANTILE")
-    raise InputError(f"the question selects {inner.sql()}, which is not covered; ask for {hint}")
+    raise InputError(f"the question selects {_sql(inner)}, which is not covered; ask for {hint}")
 
 
 def _count_aggregate(inner: exp.Count) -> Aggregate:
@@ -221,19 +231,25 @@ def _argument(inner: Any) -> str:
     extra = [name for name, value in inner.args.items() if value and name not in plain]
     if isinstance(inner.this, exp.Column) and not extra:
         return _column(inner.this)
-    raise InputError(f"the question aggregates {inner.sql()}, which is not covered; aggregate one plain column")
+    raise InputError(f"the question aggregates {_sql(inner)}, which is not covered; aggregate one plain column")
 
 
 def _column(column: exp.Column) -> str:
     return str(column.name)
 
 
-def _level(literal: Any) -> Fraction:
+def _level(literal: Any) -> str:
     from sqlglot import exp
 
     if isinstance(literal, exp.Literal) and not literal.is_string:
-        try:
-            return Fraction(literal.this)
-        except ValueError:
-            pass
-    raise InputError(f"the level of a quantile is {literal.sql()}; write a number between 0 and 1")
+        return str(literal.this)
+    raise InputError(f"the level of a quantile is {_sql(literal)}; write a number between 0 and 1")
+
+
+def _sql(node: Any) -> str:
+    """The beginning of what was written, for an error."""
+    try:
+        text = str(node.sql())
+    except RecursionError:
+        return "something too deeply nested"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -36,9 +36,13 @@ def open_rows(data: Any, schema: Schema) -> QueryableRows:
         from sfumato.dp.rows.postgres import PostgresRows
 
         return PostgresRows(data, schema)
+    if isinstance(data, str | Path):
+        from sfumato.dp.rows.file import FileRows
+
+        return FileRows(Path(data), schema)
     from sfumato.dp.rows.duckdb import DuckRows
 
-    return DuckRows.of_file(Path(data), schema) if isinstance(data, str | Path) else DuckRows.of_frame(data, schema)
+    return DuckRows.of_frame(data, schema)
 
 
 def table_name(data: Any) -> str:
@@ -77,6 +81,10 @@ class RowsElsewhere:
 
     def fingerprint(self) -> Never:
         """Refuse to speak of the rows."""
+        self._refuse()
+
+    def look(self) -> Never:
+        """Refuse to look at the rows."""
         self._refuse()
 
     def _refuse(self) -> Never:

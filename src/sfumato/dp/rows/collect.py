@@ -37,17 +37,23 @@ def collect(request: Request, schema: Schema, source: SqlTable, dialect: Dialect
     [[7]]
     """
     statement = Statement(request, schema, source, dialect)
-    width = len(request.keys)
-    found = execute(statement.tallies, statement.parameters)
-    cells, places = arrange(request, schema, [row[:width] for row in found])
+    rows = execute(statement.sql, statement.parameters)
+    width, ladders = len(request.keys), statement.ladders
+    levels = range(width + 1, width + 2 * len(ladders), 2)  # where a row says whether it speaks of all positions
+    whole = [row for row in rows if all(row[level] for level in levels)]
+    cells, places = arrange(request, schema, [row[:width] for row in whole])
+    found = {
+        name: _ladders([row for row in rows if not row[level]], places, len(cells), (width, level - 1))
+        for name, level in zip(ladders, levels, strict=True)
+    }
     columns: list[Sequence[int] | Sequence[npt.NDArray[np.int64]]] = []
-    place = width
+    place = width + 2 * len(ladders)
     for measure in request.measures:
         if isinstance(measure, PositionCounts):
-            counted = execute(statement.ladder(measure), statement.parameters)
-            columns.append(_ladders(counted, places, len(cells), measure.grid.steps))
+            counts = found[statement.positions[statement.grids.index(measure.grid)]]
+            columns.append(Ladders(counts, measure.grid.steps))
         else:
-            columns.append(_numbers(found, places, len(cells), place))
+            columns.append(_numbers(whole, places, len(cells), place))
             place += 1
     return Tallies(cells, columns)
 
@@ -61,11 +67,7 @@ def check(request: Request, schema: Schema, source: SqlTable, dialect: Dialect) 
     Traceback (most recent call last):
     sfumato.errors.InputError: the schema has no column 'rider'
     """
-    statement = Statement(request, schema, source, dialect)
-    _ = (
-        statement.tallies,
-        [statement.ladder(measure) for measure in request.measures if isinstance(measure, PositionCounts)],
-    )
+    _ = Statement(request, schema, source, dialect).sql
 
 
 def _numbers(found: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, place: int) -> list[int]:
@@ -102,11 +104,16 @@ class Ladders(Sequence[npt.NDArray[np.int64]]):
         return ladder
 
 
-def _ladders(counted: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, steps: int) -> Ladders:
+def _ladders(
+    counted: Sequence[tuple[Any, ...]], places: dict[Found, int], groups: int, columns: tuple[int, int]
+) -> list[dict[int, int]]:
+    """Return how many rows of each group lie at each position; rows without a value lie at none."""
+    width, position = columns
     counts: list[dict[int, int]] = [{} for _ in range(groups)]
     for row in counted:
-        counts[places[row[:-2]]][int(row[-2])] = int(row[-1])
-    return Ladders(counts, steps)
+        if row[position] is not None:
+            counts[places[row[:width]]][int(row[position])] = int(row[-1])
+    return counts
 
 
 def arrange(request: Request, schema: Schema, found: Sequence[Found]) -> tuple[list[Cells], dict[Found, int]]:

@@ -1,5 +1,9 @@
 """A predicate as SQL that cannot fail: doubles between declared bounds, division by zero missing, unknown is no.
 
+Truth is a number: 0 false, 1 unknown, 2 true; AND is the least, OR the greatest, NOT is 2 less it, which is Kleene's
+three-valued logic (1938). So every part is evaluated on every row: AND and OR would leave out the second where the
+first decides, and an engine would skip rows by what it knows of a column.
+
 The proof that no double overflows or vanishes on the way is `sfumato.dp.questions.expression.extent`; timing and errors
 must not depend on a row (Haeberlen, Pierce & Narayan 2011, section 4). A LIKE pattern runs in time linear in the text,
 also in an engine that backtracks (Cox 2007, "Regular expression matching can be simple and fast").
@@ -54,21 +58,32 @@ class Compiler:
     ...     def cell(self, column: str) -> str:
     ...         return column
     >>> age = ColumnReference("age", Domain.NUMBER)
-    >>> Compiler(Cells()).condition(ValueComparison("<", age, Literal(3, Domain.NUMBER)))
-    '(CAST(age AS DOUBLE PRECISION) < 3.0e0)'
+    >>> Compiler(Cells()).truth(ValueComparison("<", age, Literal(3, Domain.NUMBER)))
+    'COALESCE(2 * CAST((CAST(age AS DOUBLE PRECISION) < 3.0e0) AS INTEGER), 1)'
     """
 
     bindings: Bindings
 
     def counts(self, condition: Condition) -> str:
         """Return the test that is true where the condition is, and false where it is false or unknown."""
-        return f"COALESCE({self.condition(condition)}, FALSE)"
+        return f"({self.truth(condition)} = 2)"
 
-    def condition(self, node: Condition) -> str:  # noqa: PLR0911  # one for each kind of condition
-        """Return the SQL of a condition, in three-valued logic."""
+    def truth(self, node: Condition) -> str:
+        """Return the SQL of a condition's truth: 0 false, 1 unknown, 2 true."""
         match node:
             case Truth(value):
-                return "TRUE" if value else "FALSE"
+                return "2" if value else "0"
+            case Negation(operand):
+                return f"(2 - {self.truth(operand)})"
+            case Junction(operator, operands):
+                chosen = "least" if operator == "AND" else "greatest"
+                return f"{chosen}({', '.join(self.truth(operand) for operand in operands)})"
+            case _:
+                return f"COALESCE(2 * CAST({self._test(node)} AS INTEGER), 1)"
+
+    def _test(self, node: ValueComparison | InList | Missing | Like) -> str:
+        """Return the SQL of a test on values, which is missing where it is unknown."""
+        match node:
             case ValueComparison(operator, left, right):
                 return f"({self.value(left)} {operator} {self.value(right)})"
             case InList(value, literals):
@@ -77,10 +92,6 @@ class Compiler:
                 return f"({self.value(value)} IS NULL)"
             case Like():
                 return f"({self._like(node)})"
-            case Negation(operand):
-                return f"(NOT {self.condition(operand)})"
-            case Junction(operator, operands):
-                return f"({f' {operator} '.join(self.condition(operand) for operand in operands)})"
 
     def _list(self, literals: tuple[Literal, ...]) -> str:
         texts = [literal.value for literal in literals if isinstance(literal.value, str)]

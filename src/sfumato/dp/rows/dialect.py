@@ -92,7 +92,7 @@ class Dialect:
     real_text: str = "regexp_replace({text}, '\\.0+$', '')"
     total: str = "SUM({x})"
     item: str = "[{list}][{place} + 1]"
-    materialized: bool = True
+    fence: str = ""  # after a selection that is made for every row, whatever is asked of it later
 
     def matches(self, x: str, pattern: str) -> str:
         """Return the test that the whole text fits a regular expression."""
@@ -179,6 +179,7 @@ POSTGRES = Dialect(
     holder="%({})s",
     text_type="TEXT",
     lists=True,
+    fence=" OFFSET 0",
 )
 
 

@@ -1,19 +1,17 @@
-"""Rows in files and dataframes, read by an embedded DuckDB that can touch that one file and nothing else.
+"""Rows read by an embedded DuckDB that can touch one file, or one dataframe in memory, and nothing else.
 
-CSV and Parquet files are scanned in place and only the columns asked for are read (Raasveldt & Mühleisen 2019, "DuckDB:
-an embeddable analytical database"); other files and dataframes are held in memory. No line of a CSV file can make an
-answer fail: one with too few fields, or that is no UTF-8 where it is read, belongs to nobody and is left out; fields
-beyond the header's are not looked at.
+Files are scanned in place and only the columns asked for are read (Raasveldt & Mühleisen 2019, "DuckDB: an embeddable
+analytical database").
 """
 
 from __future__ import annotations
 
-import glob
-import gzip
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,9 +22,9 @@ from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
+from sfumato.random import noise_from
 from sfumato.schema import Schema
-from sfumato.table import Table, read
-from sfumato.table.formats.delimited import csv_header
+from sfumato.table import Table
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -45,9 +43,16 @@ STORED = {
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), StorageType.MOMENT),
     "TIMESTAMP WITH TIME ZONE": StorageType.MOMENT,
 }
-HEAD = 1_000_000
+BY_THE_ROWS = {  # what skips rows, or tests of them, by what the rows hold: the time it saves would tell of them
+    "empty_result_pullup",
+    "filter_pullup",
+    "filter_pushdown",
+    "join_filter_pushdown",
+    "reorder_filter",
+    "row_group_pruner",
+    "statistics_propagation",
+}
 FRAME = "frame"
-_HASHES: dict[tuple[str, int, int, int], str] = {}
 
 
 class DuckRows:
@@ -58,10 +63,8 @@ class DuckRows:
     DuckRows(<rows are secret>)
     """
 
-    def __init__(
-        self, connect: Callable[[], Any], table: str, schema: Schema, path: Path | None, digest: str = ""
-    ) -> None:
-        self._connect, self._schema, self._path, self._digest = connect, schema, path, digest
+    def __init__(self, connect: Callable[[], Any], table: str, schema: Schema, digest: Callable[[], str]) -> None:
+        self._connect, self._schema, self._digest = connect, schema, digest
         self._connections = {os.getpid(): connect()}  # a fork keeps its parent's too: closing it would wait for threads
         self._source = SqlTable(table, self._storage_types(table))
         for name in schema.columns:
@@ -72,22 +75,9 @@ class DuckRows:
         return "DuckRows(<rows are secret>)"
 
     @classmethod
-    def of_file(cls, path: Path, schema: Schema) -> DuckRows:
-        """Return the rows of a file; its first bytes say what it is.
-
-        >>> DuckRows.of_file(Path("none.csv"), Schema())
-        Traceback (most recent call last):
-        sfumato.errors.InputError: file 'none.csv' does not exist; check the name
-        """
-        head = _head(path)
-        place = path.resolve()
-        if head[:4] == b"PAR1":
-            table = f"read_parquet({_quote_text(glob.escape(str(place)))})"
-            return cls(lambda: _connect(place), table, schema, place)
-        if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
-            frame = read(path).frame
-            return cls(lambda: _connect_frame(frame), FRAME, schema, place)
-        return cls(lambda: _connect(place), _csv(place, head), schema, place)
+    def of_scan(cls, place: str, scan: str, schema: Schema, digest: Callable[[], str]) -> DuckRows:
+        """Return the rows that a scan finds in the file at a place; `digest` hashes that file."""
+        return cls(lambda: _connect(place), scan, schema, digest)
 
     @classmethod
     def of_frame(cls, data: Any, schema: Schema) -> DuckRows:
@@ -100,7 +90,17 @@ class DuckRows:
         frame = Table.from_frame(data).frame
         kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
         digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
-        return cls(lambda: _connect_frame(frame), FRAME, schema, None, digest)
+        return cls(lambda: _connect_frame(frame), FRAME, schema, lambda: digest)
+
+    @classmethod
+    def of_content(cls, frame: pl.DataFrame, schema: Schema, digest: str) -> DuckRows:
+        """Return the rows of a frame that was read from content with this SHA-256."""
+        return cls(lambda: _connect_frame(frame), FRAME, schema, lambda: digest)
+
+    @contextmanager
+    def look(self) -> Iterator[DuckRows]:
+        """Give the rows as they are now: a frame never changes, and whoever holds a file looks after that."""
+        yield self
 
     def check(self, request: Request) -> None:
         """Refuse a request that contradicts the schema or how the columns are stored."""
@@ -112,8 +112,8 @@ class DuckRows:
         return collect(request, self._schema, self._source, DUCKDB, self._execute)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the file's or the dataframe's content, computed again when the file was touched."""
-        return self._digest if self._path is None else _hash(self._path)
+        """Return the SHA-256 of the file's or the dataframe's content."""
+        return self._digest()
 
     def _storage_types(self, table: str) -> dict[str, StorageType]:
         described = self._execute(f"DESCRIBE SELECT * FROM {table}", {})  # noqa: S608  # our own words
@@ -145,16 +145,35 @@ class DuckRows:
         return result
 
 
+@lru_cache(maxsize=1)
+def load_engine() -> None:
+    """Load what the first question of a process needs, with made-up rows: before any clock starts."""
+    from sfumato.dp.questions.request import Count
+    from sfumato.promise.unit import ProtectRows
+
+    made_up = DuckRows.of_frame(pl.DataFrame({"one": [1]}), Schema())
+    (counts,) = made_up.collect(Request((Count(),), ProtectRows())).columns
+    noise_from().laplace([int(count) for count in counts], Fraction(1))
+
+
 def _storage_type(kind: str) -> StorageType:
     return StorageType.REAL if kind.startswith("DECIMAL") else STORED.get(kind, StorageType.OTHER)
 
 
-def _connect(path: Path) -> Any:
+def _connect(place: str) -> Any:
     """Return a database in memory that can open one file, load nothing and change no setting."""
     connection = _database()
-    allowed = {str(path), glob.escape(str(path))}  # a file is asked for by its pattern, then by its name
-    connection.execute(f"SET allowed_paths = [{', '.join(map(_quote_text, sorted(allowed)))}]")
+    connection.execute(f"SET allowed_paths = [{quote_text(place)}]")
     return _lock(connection)
+
+
+def quote_text(text: str) -> str:
+    """Return a text as SQL writes it.
+
+    >>> quote_text("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _connect_frame(frame: pl.DataFrame) -> Any:
@@ -173,6 +192,8 @@ def _database() -> Any:
 
     connection = duckdb.connect(":memory:", config=SETTINGS)
     connection.execute("SET TimeZone = 'UTC'")
+    there = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    connection.execute(f"SET disabled_optimizers = '{','.join(sorted(there & BY_THE_ROWS))}'")
     return connection
 
 
@@ -191,53 +212,3 @@ def _array(column: pl.Series) -> Any:
     if column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128):
         return np.ma.array(column.fill_null(0).to_numpy(), mask=column.is_null().to_numpy())
     return np.array(column.cast(pl.String).to_list(), dtype=object)
-
-
-def _csv(path: Path, head: bytes) -> str:
-    """Return the scan of a CSV file: every cell a text, the dialect taken from its header alone."""
-    if head.startswith((b"\r", b"\n")):
-        raise InputError(f"file '{path}' begins with an empty line; remove it, so that the header comes first")
-    delimiter, header = csv_header(head, str(path))  # one reading of headers for all doors
-    columns = ", ".join(f"{_quote_text(name)}: 'VARCHAR'" for name in header)
-    options = f"delim = {_quote_text(delimiter)}, quote = '\"', escape = '\"', header = true, columns = {{{columns}}}"
-    packed = "gzip" if _is_gzip(path) else "none"
-    return (
-        f"read_csv({_quote_text(glob.escape(str(path)))}, auto_detect = false, {options}, compression = '{packed}', "
-        "ignore_errors = true, strict_mode = false, nullstr = '')"
-    )
-
-
-def _quote_text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-def _head(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked."""
-    try:
-        with gzip.open(path) if _is_gzip(path) else path.open("rb") as file:
-            head = file.read(HEAD).removeprefix(b"\xef\xbb\xbf")
-    except FileNotFoundError:
-        raise InputError(f"file '{path}' does not exist; check the name") from None
-    except (OSError, EOFError):
-        raise InputError(f"file '{path}' cannot be read; check that it is a file and may be read") from None
-    if not head or head.isspace():
-        raise InputError(f"file '{path}' is empty; give a header line and rows")
-    return head
-
-
-def _hash(path: Path) -> str:
-    """Return the SHA-256 of a file, remembered while its size, its time and its inode stay the same."""
-    try:
-        status = path.stat()
-        known = (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
-        if known not in _HASHES:
-            with path.open("rb") as file:
-                _HASHES[known] = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        raise InputError(f"file '{path}' cannot be read; check that it is still there") from None
-    return _HASHES[known]

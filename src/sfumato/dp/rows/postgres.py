@@ -9,7 +9,8 @@ the secret travel as parameters, never as part of the SQL.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -50,7 +51,9 @@ class PostgresRows:
         self._schema = schema
         self._known = ("", "")
         table = ".".join(_name(part) for part in self._table.split(".", 1))
-        self._source = SqlTable(table, self._run(lambda connection: _storage_types(connection, table)), _name)
+        with self._transaction() as connection:
+            stored = self._run(UNREADABLE, lambda: _storage_types(connection, table))
+        self._source = SqlTable(table, stored, _name)
         for name in schema.columns:
             if name not in self._source.stored:
                 raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
@@ -62,22 +65,35 @@ class PostgresRows:
         """Refuse a request that contradicts the schema or how the columns are stored."""
         check(request, self._schema, self._source, POSTGRES)
 
+    @contextmanager
+    def look(self) -> Iterator[PostgresLook]:
+        """Give the rows as one transaction sees them: it is hashed and collected in the same snapshot."""
+        with self._transaction() as connection:
+            yield PostgresLook(self, connection)
+
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request, all of them from one snapshot of the table."""
-
-        def work(connection: Any) -> Tallies:
-            return collect(request, self._schema, self._source, POSTGRES, partial(_execute, connection))
-
-        return self._run(work)
+        with self.look() as rows:
+            return rows.collect(request)
 
     def fingerprint(self) -> str:
         """Return a hash of the declared columns' rows, whatever their order; remembered while nothing is committed."""
+        with self.look() as rows:
+            return rows.fingerprint()
 
-        def work(connection: Any) -> tuple[str, str]:
+    def collect_in(self, connection: Any, request: Request) -> Tallies:
+        """Return the exact answers to a request in a transaction."""
+        execute = partial(_execute, connection)
+        return self._run(UNREADABLE, lambda: collect(request, self._schema, self._source, POSTGRES, execute))
+
+    def fingerprint_in(self, connection: Any) -> str:
+        """Return the hash in a transaction."""
+
+        def work() -> tuple[str, str]:
             ((snapshot,),) = _execute(connection, "SELECT CAST(pg_current_snapshot() AS TEXT)", {})
             return self._known if self._known[0] == snapshot else (snapshot, self._digest(connection))
 
-        self._known = self._run(work)
+        self._known = self._run(UNREADABLE, work)
         return self._known[1]
 
     def _digest(self, connection: Any) -> str:
@@ -89,16 +105,21 @@ class PostgresRows:
         (found,) = _execute(connection, f"SELECT COUNT(*), {sums} FROM {self._source.table}", {})
         return hashlib.sha256(repr([names, *map(str, found)]).encode()).hexdigest()
 
-    def _run(self, work: Callable[[Any], Result]) -> Result:
-        """Return what `work` makes of a read-only transaction; the server's words may quote a cell and stay here."""
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """Give a read-only transaction on one snapshot."""
         psycopg = _driver()
         failure = f"the server of '{self._words}' cannot be reached or refuses the login; check address and password"
+        with self._run(failure, partial(psycopg.connect, self._address, options=SETTINGS, connect_timeout=30)) as made:
+            made.read_only = True
+            made.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            yield made
+
+    def _run(self, failure: str, work: Callable[[], Result]) -> Result:
+        """Return what the server makes of some work; its own words may quote a cell and stay here."""
+        psycopg = _driver()
         try:
-            with psycopg.connect(self._address, options=SETTINGS, connect_timeout=30) as connection:
-                failure = UNREADABLE
-                connection.read_only = True
-                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-                return work(connection)
+            return work()
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             failure = f"'{self._words}' has no table '{self._table}'; check its name and its schema"
         except psycopg.errors.InsufficientPrivilege:
@@ -106,6 +127,38 @@ class PostgresRows:
         except psycopg.Error:
             pass
         raise InputError(failure)
+
+
+class PostgresLook:
+    """The rows of one table in one transaction.
+
+    >>> PostgresLook(None, None)
+    PostgresLook(<rows are secret>)
+    """
+
+    def __init__(self, rows: Any, connection: Any) -> None:
+        self._rows, self._connection = rows, connection
+
+    def __repr__(self) -> str:
+        return "PostgresLook(<rows are secret>)"
+
+    def check(self, request: Request) -> None:
+        """Refuse a request that contradicts the schema or how the columns are stored."""
+        self._rows.check(request)
+
+    def collect(self, request: Request) -> Tallies:
+        """Return the exact answers to a request."""
+        tallies: Tallies = self._rows.collect_in(self._connection, request)
+        return tallies
+
+    def fingerprint(self) -> str:
+        """Return a hash of the declared columns' rows."""
+        return str(self._rows.fingerprint_in(self._connection))
+
+    @contextmanager
+    def look(self) -> Iterator[PostgresLook]:
+        """Give the same look."""
+        yield self
 
 
 def _driver() -> Any:

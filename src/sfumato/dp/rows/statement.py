@@ -3,8 +3,9 @@
 One text in all dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
 the declared groups, then each person's groups and rows, then the tallies (Wilson et al. 2020, "Differentially private
 SQL with bounded user contribution", section 3). A person's rows are chosen by that person's own values and a secret
-only, so that one person's removal moves nobody else's rows. Only persons with too many groups, and groups with too many
-rows of one person, are hashed and ranked.
+only, so that one person's removal moves nobody else's rows. Every row is hashed and ranked, of persons over a limit and
+of others alike, and all ladders come from one pass over the rows, so that the work says little about who is there
+(Haeberlen, Pierce & Narayan 2011).
 """
 
 # ruff: noqa: S608  # names are quoted, numbers are numbers, and texts are parameters
@@ -14,6 +15,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from sfumato.dp.questions.expression import EPOCH
 from sfumato.dp.questions.request import (
@@ -63,7 +65,7 @@ class Statement:
     >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> from sfumato.promise.unit import ProtectRows
-    >>> Statement(Request((Count(),), ProtectRows()), Schema(), SqlTable("rides", {}), DUCKDB).tallies
+    >>> Statement(Request((Count(),), ProtectRows()), Schema(), SqlTable("rides", {}), DUCKDB).sql
     'SELECT COUNT(*) FROM (SELECT 1 AS one FROM (SELECT 1 AS one FROM rides) AS cells) AS kept'
     """
 
@@ -79,16 +81,29 @@ class Statement:
         self._kept = self._bounded_rows(self._grouped_rows(self._counted_rows(self._cells())))
 
     @property
-    def tallies(self) -> str:
-        """The statement that gives a row for each group: its keys, then every measure but ladders."""
-        measures = [self._measure(m) for m in self.request.measures if not isinstance(m, PositionCounts)]
-        return self._by(self.keys, [*self.keys, *(measures or ["COUNT(*)"])], self._kept)
+    def ladders(self) -> list[str]:
+        """The positions whose ladders are asked for, each once."""
+        asked = [self.positions[self.grids.index(m.grid)] for m in self.request.measures if _is_ladder(m)]
+        return list(dict.fromkeys(asked))
 
-    def ladder(self, ladder: PositionCounts) -> str:
-        """Return the statement that gives a row for each group and position: keys, position and count."""
-        place = self.positions[self.grids.index(ladder.grid)]
-        keys = [*self.keys, place]
-        return self._by(keys, [*keys, "COUNT(*)"], f"SELECT * FROM ({self._kept}) AS kept WHERE {place} IS NOT NULL")
+    @property
+    def sql(self) -> str:
+        """The one statement: a row for each group, and one for each group and position of every ladder.
+
+        Its columns are the keys, then for every ladder the position and whether the row speaks of all positions (1) or
+        of one (0), then every measure but ladders, then the number of rows.
+        """
+        places = self.ladders
+        measures = [self._measure(m) for m in self.request.measures if not _is_ladder(m)]
+        told = [part for place in places for part in (place, f"GROUPING({place})")]
+        values = [*self.keys, *told, *measures, *(["COUNT(*)"] if places or not measures else [])]
+        return f"SELECT {', '.join(values)} FROM ({self._kept}) AS kept{self._grouping(places)}"
+
+    def _grouping(self, places: list[str]) -> str:
+        if not places:
+            return f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        sets = [self.keys, *([*self.keys, place] for place in places)]
+        return " GROUP BY GROUPING SETS (" + ", ".join(f"({', '.join(names)})" for names in sets) + ")"
 
     def bind(self, value: object) -> str:
         """Return the placeholder of a new parameter."""
@@ -144,18 +159,20 @@ class Statement:
         return self.dialect.cell(x, stored, attribute.kind)
 
     def _counted_rows(self, cells: str) -> str:
-        """Return the rows for which the condition holds, each with its keys, positions and person."""
+        """Return all rows, each with its keys, positions and person, and whether the condition holds for it."""
         request, unit = self.request, self.request.unit
         values = [f"{self._key(key)} AS {name}" for key, name in zip(request.keys, self.keys, strict=True)]
         values += [f"{self._position(grid)} AS {name}" for grid, name in zip(self.grids, self.positions, strict=True)]
         if isinstance(unit, ProtectPersons):
             values.append(f"{self.dialect.text.format(x=self.cell(unit.person))} AS person")
-        test = f" WHERE {Compiler(self).counts(request.where.condition)}" if request.where else ""
-        return f"{_select(values, f'({cells}) AS cells')}{test}"
+        if request.where:
+            values.append(f"{Compiler(self).counts(request.where.condition)} AS counts")
+        return f"{_select(values, f'({cells}) AS cells')}{self.dialect.fence if request.where else ''}"
 
     def _grouped_rows(self, counted: str) -> str:
-        """Return the rows that lie in a group: a missing key is in none, and a row without its person is left out."""
-        tests = [self._in_group(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
+        """Return the rows that count and lie in a group: not those with a missing key, nor those without a person."""
+        tests = ["counts"] if self.request.where else []
+        tests += [self._in_group(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
         tests += ["person IS NOT NULL"] if isinstance(self.request.unit, ProtectPersons) else []
         return f"SELECT * FROM ({counted}) AS counted WHERE {' AND '.join(tests)}" if tests else counted
 
@@ -229,9 +246,9 @@ class Statement:
         product = " * ".join([x] * total.power)
         return f"SUM({product})" if largest < SMALL else self.dialect.total.format(x=product)
 
-    def _by(self, keys: list[str], values: list[str], rows: str) -> str:
-        by = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return f"SELECT {', '.join(values)} FROM ({rows}) AS kept{by}"
+
+def _is_ladder(measure: Measure) -> TypeGuard[PositionCounts]:
+    return isinstance(measure, PositionCounts)
 
 
 def _select(values: list[str], table: str) -> str:
@@ -289,8 +306,8 @@ class Bounding:
 
     >>> from sfumato.dp.rows.dialect import DUCKDB
     >>> bounding = Bounding(DUCKDB, [], [], lambda: "$p0")
-    >>> bounding.bound_rows("SELECT * FROM rides", rows=2, groups=1).partition(" AS ")[0]
-    'WITH grouped'
+    >>> bounding.bound_rows("SELECT * FROM rides", rows=2, groups=1).endswith("WHERE nth <= 2")
+    True
     """
 
     dialect: Dialect
@@ -299,30 +316,7 @@ class Bounding:
     secret: Callable[[], str]
 
     def bound_rows(self, grouped: str, rows: int, groups: int) -> str:
-        """Return the rows that are left of `grouped` when every person is bounded."""
-        if not self.dialect.materialized:
-            return self._rank_all(grouped, rows, groups)
-        by = ", ".join(["person", *self.keys])
-        steps = {
-            "grouped": grouped,
-            "sizes": f"SELECT {by}, COUNT(*) AS size FROM grouped GROUP BY {by}",
-            "lost": self._lost_groups(by, groups),
-            "kept": f"SELECT * FROM grouped WHERE NOT {self._in('lost', 'grouped')}" if self.keys else "TABLE grouped",
-            "many": f"SELECT {by} FROM sizes WHERE size > {rows}",
-        }
-        if not self.keys:
-            del steps["lost"]
-        names = ", ".join([*self.keys, *self.positions, "person"])
-        order = self._hash(self.keys, self.positions)
-        nth = f"ROW_NUMBER() OVER (PARTITION BY {by}{f' ORDER BY {order}' if order else ''}) AS nth"
-        ranked = f"SELECT *, {nth} FROM kept WHERE {self._in('many', 'kept')}"
-        few = f"SELECT {names} FROM kept WHERE NOT {self._in('many', 'kept')}"
-        chosen = f"SELECT {names} FROM ({ranked}) AS ranked WHERE nth <= {rows}"
-        listed = ", ".join(f"{name} AS MATERIALIZED ({step})" for name, step in steps.items())
-        return f"WITH {listed} {few} UNION ALL {chosen}"
-
-    def _rank_all(self, grouped: str, rows: int, groups: int) -> str:
-        """Return the same rows where a step that is used twice would be computed twice: all are hashed and ranked."""
+        """Return the rows that are left of `grouped` when every person is bounded; all are hashed and ranked."""
         hashes = [f"{self._hash([], self.keys)} AS of_group"] if self.keys else []
         order = self._hash(self.keys, self.positions)
         hashes += [f"{order} AS of_row"] if order else []
@@ -335,19 +329,6 @@ class Bounding:
         by = ", ".join(["person", *self.keys])
         nth = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {'of_row' if order else 'person'})"
         return f"SELECT * FROM (SELECT *, {nth} AS nth FROM ({left}) AS left_groups) AS ranked WHERE nth <= {rows}"
-
-    def _lost_groups(self, by: str, groups: int) -> str:
-        """Return the groups that persons with too many of them lose."""
-        wide = f"SELECT person FROM sizes GROUP BY person HAVING COUNT(*) > {groups}"
-        order = ", ".join([self._hash([], self.keys), *self.keys])
-        nth = f"ROW_NUMBER() OVER (PARTITION BY person ORDER BY {order}) AS nth"
-        ranked = f"SELECT {by}, {nth} FROM sizes WHERE person IN ({wide})"
-        return f"SELECT {by} FROM ({ranked}) AS ranked WHERE nth > {groups}"
-
-    def _in(self, some: str, of: str) -> str:
-        """Return the test that a person's group is among some."""
-        same = " AND ".join(f"{some}.{name} = {of}.{name}" for name in ["person", *self.keys])
-        return f"EXISTS (SELECT 1 FROM {some} WHERE {same})"
 
     def _hash(self, within: list[str], values: list[str]) -> str:
         """Return the hash by which values of a person compete: of the secret, their number, person and all values.

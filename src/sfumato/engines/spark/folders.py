@@ -61,10 +61,10 @@ def read_lines(session: SparkSession, path: str | Path) -> DataFrame | None:
     return session.read.text(spark_address(Path(path))) if file_format(files[0]) == CSV else None
 
 
-def file_marks(path: str | Path) -> dict[str, tuple[int, int, int]]:
-    """Return the size, the time and the inode of every data file; they stay while nobody writes one."""
+def file_marks(path: str | Path) -> dict[str, tuple[int, int, int, int]]:
+    """Return the size, the times and the inode of every data file; they stay while nobody writes or moves one."""
     found = {str(file): file.stat() for file in data_files(Path(path))}
-    return {name: (status.st_size, status.st_mtime_ns, status.st_ino) for name, status in found.items()}
+    return {name: (kept.st_size, kept.st_mtime_ns, kept.st_ctime_ns, kept.st_ino) for name, kept in found.items()}
 
 
 def _read(session: SparkSession, place: Path, mode: str = "FAILFAST") -> tuple[DataFrame, str]:

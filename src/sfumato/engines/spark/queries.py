@@ -11,6 +11,7 @@ and list places raise unless they are guarded by CASEs, which Spark tries in ord
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -79,7 +80,6 @@ SPARK = Dialect(
     ),
     total="SUM(CAST({x} AS DECIMAL(38, 0)))",
     item="get(array({list}), CAST({place} AS INT))",
-    materialized=False,
 )
 
 
@@ -158,11 +158,28 @@ class SparkRows:
         """Return a hash of the declared columns' rows, whatever their order; kept while the folder's files stay."""
         if self._path is None:
             return self._hash()
-        if file_marks(self._path) != self._marks:
-            self._open()
+        self._reopen()
         if not self._digest:
             self._digest = self._hash()
         return self._digest
+
+    @contextmanager
+    def look(self) -> Iterator[SparkRows]:
+        """Give the rows as they are now: a DataFrame is computed once, a folder that changes meanwhile is refused."""
+        if self._path is None:
+            pinned = copy.copy(self)
+            pinned._cells = _without_engine_words(lambda: self._cells.localCheckpoint(eager=True))  # noqa: SLF001  # ours
+            yield pinned
+            return
+        self._reopen()
+        yield self
+        if file_marks(self._path) != self._marks:
+            raise InputError(f"'{self._path}' changed while it was read; ask again when it stays as it is")
+
+    def _reopen(self) -> None:
+        """Look at the columns again where files were changed."""
+        if self._path is not None and file_marks(self._path) != self._marks:
+            self._open()
 
     def _open(self) -> None:
         """Look at the columns and say how their cells are read."""

@@ -15,10 +15,11 @@ import numpy as np
 
 from sfumato.core.parameters import Option, Optional, Real
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise import Promise
 from sfumato.random import Source
-from sfumato.release.card import Card, Guarantee, ReleasedColumn
+from sfumato.release.card import Card, ReleasedColumn
 from sfumato.stream.base import AUDITED, EPSILON, Numbers, PublicBounds, Published, Publisher, Sample
-from sfumato.stream.card import make_card
+from sfumato.stream.card import EACH, guarantee_of, make_card, record_promise
 from sfumato.stream.noise import Interval, add_noise_to_rows, grid_steps, run_of, step_for
 from sfumato.stream.state import pack, unpack
 
@@ -26,7 +27,7 @@ STEPS = 2**20
 SENSITIVITY = Option("How far one record can move a value; the width of the bounds unless given.")
 
 EVENT = (
-    "Each record is protected on its own (event level); for a person with c records the promise is c·ε.",
+    EACH,
     "How many records come, and when, is not protected.",
     "Values are rounded to a public grid and the noise is discrete Laplace, drawn exactly in integers.",
 )
@@ -127,20 +128,17 @@ class NaiveLaplace(Publisher):
 
     def card(self, *names: str) -> Card:
         promised = self.bounds is not None
-        guarantee = Guarantee(
-            model="differential privacy" if promised else "none",
-            parameters={"epsilon": self.epsilon} if promised else {},
-            unit="record",
-            neighbours="streams of equal length that differ in one record's value" if promised else None,
-        )
         return make_card(
             self,
-            guarantee,
+            guarantee_of(self),
             [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
             assumptions=EVENT if promised else (),
             warnings=() if promised else (UNBOUNDED,),
             source=self._run.source,
         )
+
+    def promise(self) -> Promise | None:
+        return None if self.bounds is None else record_promise(self.epsilon)
 
     @classmethod
     def for_number(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> Publisher:

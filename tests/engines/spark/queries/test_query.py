@@ -13,6 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.session import Session
 from sfumato.engines.spark.queries import SparkRows
 from sfumato.errors import BudgetExceeded, InputError, SfumatoError
@@ -81,6 +82,7 @@ def make(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -
 
     def build(epsilon: int = 10, accountant: Accountant = Accountant.PURE, **options: Any) -> dict[str, Session]:
         budget = sf.Budget(epsilon=epsilon, delta="0.1", accountant=accountant)
+        options.setdefault("terms", Terms(deadline=0, other_people=True))
         places = {
             "single": tmp_path / "rides.parquet",
             "spark": SparkRows.of_folder(folder, schema, spark.sparkContext.master),
@@ -88,7 +90,7 @@ def make(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -
         made = {}
         for name, data in places.items():
             made[name] = Session.create(tmp_path / f"{name}.ledger", data, schema, budget, **options)
-            made[name].latency, made[name].rng = 0, SeededSource(7)
+            made[name].deadline, made[name].rng = 0, SeededSource(7)
         return made
 
     return build
@@ -160,16 +162,30 @@ def test_a_changed_folder_is_refused_until_it_is_declared(make: Maker, tmp_path:
 
 def test_a_ledger_of_spark_plans_without_rows_and_asks_with_them(make: Maker, tmp_path: Path) -> None:
     first = make(epsilon=1)["spark"].ask(sf.count(), "0.2")
-    without = Session.open(tmp_path / "spark.ledger", latency=0)
+    without = Session.open(tmp_path / "spark.ledger", deadline=0)
     assert without.plan("SELECT COUNT(*) FROM rides", error=15).affordable
     with pytest.raises(InputError, match="ask with --engine spark"):
         without.ask(sf.count().by("sex"), "0.2")
     assert without.ledger.spent.epsilon == Decimal("0.2")
     assert without.ledger.facts["engine"] == "spark"
     rows = SparkRows.of_folder(without.ledger.facts["data"], without.schema)
-    again = Session.open(tmp_path / "spark.ledger", data=rows, latency=0).ask(sf.count(), "0.2")
+    again = Session.open(tmp_path / "spark.ledger", data=rows, deadline=0).ask(sf.count(), "0.2")
     assert again.value == first.value
     assert again.spent.epsilon == 0
+
+
+def test_a_folder_that_changes_between_the_check_and_the_read_is_refused(
+    make: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, true_debit = make(epsilon=1)["spark"], Ledger.debit
+
+    def debit(self: Ledger, *arguments: Any, **options: Any) -> Any:
+        ROWS.head(5).write_parquet(tmp_path / "rides" / "0.parquet")
+        return true_debit(self, *arguments, **options)
+
+    monkeypatch.setattr(Ledger, "debit", debit)
+    with pytest.raises(InputError, match="changed while it was read"):
+        session.ask(sf.count(), "0.2")
 
 
 @pytest.mark.long
@@ -178,7 +194,7 @@ def test_a_spark_dataframe_is_asked_like_any_other(spark: SparkSession, tmp_path
     frame = spark.createDataFrame(ROWS.rows(), ROWS.columns)
     rows = SparkRows.of_frame(frame, schema)
     session = Session.create(tmp_path / "l", rows, schema, sf.Budget(epsilon=10**9))
-    session.latency = 0
+    session.deadline = 0
     assert session.sql("SELECT COUNT(*) FROM rows WHERE hour < 2", 10**6).value == 120
     assert session.ledger.facts["data"] is None
     with pytest.raises(BudgetExceeded):
@@ -193,9 +209,10 @@ def test_the_command_line_asks_a_folder(
     Path("rides.toml").write_text(TOML, encoding="utf-8")
     engine = ["--engine", "spark", "--master", "local[2]"]
     create = ["budget", "create", "L", "--data", "rides", "--schema", "rides.toml", "--epsilon", "1000000"]
+    create += ["--deadline", "0", "--other-people"]
     assert run([*create, *engine]) == 0
     question = "SELECT COUNT(*) FROM rides WHERE hour < 2"
-    ask = ["query", "L", question, "--epsilon", "100000", "--latency", "0"]
+    ask = ["query", "L", question, "--epsilon", "100000"]
     assert run([*ask, *engine]) == 0
     assert "120,120,120" in capsys.readouterr().out
     assert run(["plan", "L", question, "--error", "10"]) == 0

@@ -27,7 +27,7 @@ from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
 from sfumato.errors import InputError, ParameterError
-from sfumato.stream.charge import charge_stream, refuse_uncharged
+from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.sink import STDOUT
 from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
 from sfumato.stream.runtime.hooks import Hooks, StreamProgress
@@ -111,13 +111,18 @@ class SparkRun:
     ledger: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.ledger is None:
+        if self._bill is None:
             return
         if isinstance(self.stream.keys, ByKey) and isinstance(self.stream.publisher, CappedPersons):
             raise ParameterError(
                 "--ledger cannot charge persons whose promise holds within each --key; leave --key out"
             )
-        refuse_uncharged(self.stream.card())
+        self._bill.refuse()
+
+    @property
+    def _bill(self) -> StreamBill | None:
+        """Who pays, if anybody does."""
+        return None if self.ledger is None else StreamBill(self.ledger, self.stream.promise(), self.stream.card())
 
     @property
     def card_file(self) -> Path:
@@ -146,8 +151,8 @@ class SparkRun:
         return self._outcome(held, head, complete=complete)
 
     def _charge(self, stream: str) -> None:
-        if self.ledger is not None:
-            charge_stream(self.ledger, self.stream.card(), stream)
+        if self._bill is not None:
+            self._bill.pay(stream)
 
     def _open_checkpoint(self, store: CheckpointFolder) -> Checkpoint:
         """Return the checkpoint to go on from, or begin one; what is there already is refused."""
@@ -203,6 +208,7 @@ class SparkRun:
         card = self.stream.card()
         released = msgspec.structs.replace(card.released, rows=rows, classes=groups, file=self.target.name)
         card = msgspec.structs.replace(card, released=released).for_checkpoint(head.text)
+        card = card if self._bill is None else self._bill.sign(card)
         try:
             write_durably(self.card_file, card.to_json().encode())
             self.card_file.chmod(0o644)
@@ -233,7 +239,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     Traceback (most recent call last):
     sfumato.errors.ParameterError: a stream on Spark goes from a folder to a folder; - is none
     """
-    setup.refuse_still()
+    setup.refuse_feed(still=True, endless=False)
     if (master or "").startswith("sc://"):
         raise ParameterError("a stream's driver runs here, which sc:// has not; give local[*] or spark://host:7077")
     if STDOUT in {feed, output}:

@@ -84,7 +84,7 @@ class RankWindows(WindowedPublisher):
 
     RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "block": Whole(1)}
     OPTIONS: ClassVar = {**WindowedPublisher.OPTIONS, "block": BLOCK}
-    SHARED: ClassVar = (*WindowedPublisher.SHARED, "every")
+    SHARED: ClassVar = (*WindowedPublisher.SHARED, "every", "from_", "until")
     NOTES: ClassVar = (
         "Rows of a window leave in rank order; which record a row comes from is not said and not known to be any.",
         "Noise of scale (U−L)/ε falls on each sum of a rank block; together the sums of a window cost ε.",
