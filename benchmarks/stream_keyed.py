@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def alone() -> Iterator[Row]:
     for name, make in {**NUMBERS, **COUNTS}.items():
         if name != "laplace":
             records = streams.get(name, values)
-            yield _ratio(name, lambda source, make=make, records=records: make(source).push_many(records))
+            yield _ratio(name, partial(_push, make, records))
 
 
 def from_file_to_file() -> Iterator[Row]:
@@ -61,12 +62,16 @@ def from_file_to_file() -> Iterator[Row]:
         feed = Path(place) / "in.csv"
         feed.write_text("hours\n" + "".join(f"{value:g}\n" for value in drawn().tolist()))
         for name, make in NUMBERS.items():
-            yield _ratio(f"{name}, file to file", lambda source, make=make: _publish(feed, make(source)))
+            yield _ratio(f"{name}, file to file", partial(_publish, make, feed))
 
 
-def _publish(feed: Path, publisher: Publisher) -> None:
+def _push(make: Make, records: Numbers, source: Source | None) -> None:
+    make(source).push_many(records)
+
+
+def _publish(make: Make, feed: Path, source: Source | None) -> None:
     with tempfile.TemporaryDirectory() as place:
-        Job(feed, Path(place) / "out.csv", publisher, NumberScreen({"hours": BOUNDS})).run()
+        Job(feed, Path(place) / "out.csv", make(source), NumberScreen({"hours": BOUNDS})).run()
 
 
 def _spent(work: Callable[[Source | None], object], source: Source | None) -> float:

@@ -89,6 +89,13 @@ class KeyedSource:
         narrower._take_in(context)
         return narrower
 
+    def kept(self, *context: str | int) -> KeyedSource:
+        """Return the same source as `of` does, kept for the next time it is asked for: to begin rows, not for words."""
+        found = self._kept.get(context)
+        if found is None:
+            found = self._kept[context] = self.of(*context)
+        return found
+
     def words(self, count: int) -> Words:
         """Return the next words."""
         first = self._read // BLOCK_WORDS
@@ -113,11 +120,13 @@ class KeyedSource:
         of this context and this width; a narrow one's is a chain of AES blocks under such a key (Bellare, Kilian &
         Rogaway 1994), a step of which is made for all rows at once.
         """
-        function = self._function.copy()
-        function.update(_encode_part("rows") + _array_head(dtype, (width,), 8))
-        if width > NARROW:
-            return partial(_hashed, function.digest())
-        return partial(_chained, BlockCipher(function.digest()))
+        if (dtype, width) not in self._seeders:
+            function = self._function.copy()
+            function.update(_encode_part("rows") + _array_head(dtype, (width,), 8))
+            key = function.digest()
+            seeder = partial(_hashed, key) if width > NARROW else partial(_chained, BlockCipher(key))
+            self._seeders[dtype, width] = seeder
+        return self._seeders[dtype, width]
 
     def row_seeds(self, first: int, rows: Rows) -> Blocks:
         """Return where the words of each row begin, the first of which has the number `first`."""
@@ -131,6 +140,8 @@ class KeyedSource:
 
     def _take_in(self, context: tuple[Part, ...]) -> None:
         self._read = 0
+        self._kept: dict[tuple[str | int, ...], KeyedSource] = {}
+        self._seeders: dict[tuple[str, int], Callable[[int, Rows], Blocks]] = {}
         self._function.update(b"".join(map(_encode_part, context)))
 
     def __repr__(self) -> str:
