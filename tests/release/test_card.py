@@ -32,7 +32,8 @@ from sfumato.random import SeededSource
 from sfumato.release.card import json_schema
 from sfumato.release.finding import NOT_REFUTED
 
-TOP = ["tool", "version", "door", "algorithm", "guarantee", "assumptions", "released", "audits", "warnings", "ledger"]
+TOP = ["tool", "version", "door", "algorithm", "guarantee", "assumptions", "released", "audits", "warnings"]
+TOP += ["ledger", "checkpoint"]
 ROWS = 60
 PEOPLE = pl.DataFrame(
     {
