@@ -117,7 +117,7 @@ class Runner:
         for batch in self.feed.batches(self.read.offset):
             if batch.count:
                 self._take(batch)
-            elif self.clock is not None:
+            if self.clock is not None:
                 self._publish(self.clock)
             self.hooks.listen(self.progress)
             stopping = self.hooks.stop()
