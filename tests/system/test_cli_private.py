@@ -224,6 +224,14 @@ def test_delta_is_never_below_the_chance_of_a_whole_class(folder: Path, epsilon:
     assert stated["beta"] ** stated["k"] <= stated["delta"] <= 1e-6
 
 
+def test_a_tiny_epsilon_is_released_and_attacked_in_time(folder: Path) -> None:
+    """The attack on the card works δ out again; it must not go through a million sizes of a class."""
+    command = [*INPUT, "-o", "out.csv", "--algorithm", "safepub", "--epsilon", "0.0003", "--k", "50"]
+    assert run(command) == 0
+    card = json.loads((folder / "out.csv.card.json").read_text())
+    assert card["audits"][0]["verdict"] == "NOT_REFUTED"
+
+
 def test_a_rate_that_a_large_epsilon_cannot_make_safe_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

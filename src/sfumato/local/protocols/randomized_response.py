@@ -15,7 +15,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import words64
 from sfumato.local.domain import DomainRule, Value
-from sfumato.local.probabilities import SCALE, exp_below, threshold_above
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, threshold_above
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +125,7 @@ def response_thresholds(epsilon: float, size: int) -> tuple[int, int]:
     >>> own + 2 * other == SCALE
     True
     """
-    other = threshold_above(1 / (exp_below(epsilon) + size - 1))
+    other = threshold_above(1 / (exp_below(asked_loss(epsilon)) + size - 1))
     own = SCALE - (size - 1) * other
     if own <= other:
         raise ParameterError(
