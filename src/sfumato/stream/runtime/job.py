@@ -214,7 +214,8 @@ class Job:
     def _bill(self) -> StreamBill | None:
         """Who pays, if anybody does."""
         card = self.publisher.card(*self.screen.released)
-        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card)
+        fed = None if self.source == STDOUT else self.source.name
+        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card, fed)
 
     @property
     def card_file(self) -> Path:
