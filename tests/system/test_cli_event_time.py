@@ -92,9 +92,9 @@ def test_persons_and_windows_in_time_go_together(folder: Path) -> None:
     lines = [f"2016-09-0{1 + place % 3},d{place % 4},{place % 90}" for place in range(120)]
     (folder / "log.csv").write_text("\n".join(["day,drive,hours", *lines]) + "\n")
     given = ["log.csv", "-o", "out.csv", *RANK, *THREE_DAYS, "--person", "drive", "--per-person", "5"]
-    assert run(["stream", *given, "--epsilon", "100"]) == 0
+    assert run(["stream", *given, "--epsilon", "500"]) == 0
     card = Card.from_json((folder / "out.csv.card.json").read_bytes())
-    assert card.guarantee.parameters == {"epsilon": 500.0, "per_record": 100.0}
+    assert card.guarantee.parameters == {"epsilon": 2500.0, "per_record": 500.0}
     assert card.guarantee.unit == "person (drive): all records of one"
     assert str(card.guarantee.neighbours).startswith("presence")
     assert pl.read_csv("out.csv").height == 20
