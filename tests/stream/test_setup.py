@@ -18,7 +18,8 @@ from sfumato.promise.cost import Budget
 from sfumato.release import Card
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.setup import choices
-from sfumato.stream.wrappers import CappedPersons, TimedWindows
+from sfumato.stream.timed import TimedWindows
+from sfumato.stream.wrappers import CappedPersons
 
 STRANGER = '''
 from dataclasses import InitVar, dataclass
@@ -72,7 +73,7 @@ def test_python_and_the_command_line_publish_under_the_same_card(tmp_path: Path)
 
 def test_a_ledger_is_charged_before_a_stream_in_python_too(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("hours\n" + "5\n" * 30)
-    ledger = Ledger.create(tmp_path / "l", Budget(epsilon=1), {"data": "in.csv"})
+    ledger = Ledger.create(tmp_path / "l", Budget(epsilon=1), {"protect": "rows", "neighbours": "value"})
     setup = sf.stream.build("laplace", ["hours"], bounds=(0, 100), epsilon=0.75)
     sf.stream.publish(tmp_path / "in.csv", tmp_path / "a.csv", setup, ledger=tmp_path / "l")
     assert str(ledger.spent.epsilon) == "0.75"
@@ -84,18 +85,22 @@ def test_a_ledger_is_charged_before_a_stream_in_python_too(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "publisher, options, said",
     [
-        ("rank", {"person": "id", "horizon": "30d", "time": "day"}, "begins anew with every --horizon"),
-        ("doca", {}, "promises no differential privacy"),
+        ("rank", {"person": "id", "horizon": "30d", "time": "day"}, "promises anew with every horizon of"),
+        ("rank", {"person": "id"}, "the number of records is public in the release"),
+        ("laplace", {}, "the number of records is public in the release"),
     ],
 )
 def test_a_ledger_refuses_what_it_cannot_charge(
     tmp_path: Path, publisher: str, options: dict[str, Any], said: str
 ) -> None:
     (tmp_path / "in.csv").write_text("hours,id,day\n5,a,2016-09-01\n")
+    ledger = Ledger.create(tmp_path / "l", Budget(epsilon=9), {"protect": "person:id:1:1", "neighbours": "presence"})
     setup = sf.stream.build(publisher, ["hours"], bounds=(0, 100), **options)
     with pytest.raises(ParameterError, match=said):
         sf.stream.publish(tmp_path / "in.csv", tmp_path / "out.csv", setup, ledger=tmp_path / "l")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.csv"]
+    assert not list(tmp_path.glob("out*"))
+    assert ledger.spent.epsilon == 0
+    assert not list(ledger.entries())
 
 
 GRADES = Schema({"grade": Attribute("grade", Role.SENSITIVE, Kind.CATEGORY, categories=("low", "high"))})
@@ -111,7 +116,8 @@ AGES = Schema({"age": Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 100)
         ("adaptive", ["grade"], {"schema": GRADES}, sf.stream.CategoryWindows),
         ("auto", ["a"], {"bounds": (0, 9), "keep": "order"}, sf.stream.LinkedResponse),
         ("rank", ["a"], {"bounds": (0, 9), "person": "id", "per_person": 2}, CappedPersons),
-        ("adaptive", ["a"], {"bounds": (0, 9), "every": "10s"}, TimedWindows),
+        ("adaptive", ["a"], {"bounds": (0, 9), "every": "10s", "from_": "0"}, TimedWindows),
+        ("rank", ["a"], {"bounds": (0, 9), "every": "10s", "from_": "0", "person": "id"}, CappedPersons),
         ("castle", [], {"schema": AGES, "k": 5}, sf.stream.CASTLE),
         ("castle", [], {"schema": AGES, "quasi": ["age"], "k": 5}, sf.stream.CASTLE),
     ],
@@ -128,12 +134,13 @@ def test_columns_and_options_decide_the_publisher(
         ("linked", ["a", "b"], {"bounds": (0, 9)}, "linked publishes one column"),
         ("rank", ["a", "b"], {}, "column 'a' needs public bounds"),
         ("rank", ["a", "b"], {"bounds": (0, 9), "person": "id"}, "go with one column of numbers"),
-        ("rank", ["grade"], {"schema": GRADES, "every": "1s"}, "go with one column of numbers"),
+        ("rank", ["grade"], {"schema": GRADES, "every": "1s", "from_": "0"}, "go with one column of numbers"),
         ("adaptive", ["grade"], {"schema": GRADES, "bins": 3}, "each category has a bin of its own"),
         ("rank", ["grade"], {"schema": GRADES, "bounds": (0, 1)}, "each category has a bin of its own"),
-        ("rank", ["a"], {"every": "1s"}, "rank needs --bounds LOW HIGH"),
+        ("rank", ["a"], {"every": "1s", "from_": "0"}, "rank needs --bounds LOW HIGH"),
         ("linked", ["grade"], {"schema": GRADES}, "linked needs --bounds LOW HIGH"),
         ("doca", ["a"], {"bounds": (0, 9), "every": "1s"}, "--every is not an option of doca, but of adaptive, rank"),
+        ("linked", ["a"], {"bounds": (0, 9), "from_": "0"}, "--from is not an option of linked, but of adaptive, rank"),
         ("rank", ["a"], {"bounds": (0, 9), "blok": 3}, "^--blok is not an option of rank$"),
         ("rnak", ["a"], {}, "did you mean 'rank'"),
     ],

@@ -53,10 +53,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: pl.DataFram
 def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     session: SparkSession, folder: Path, records: pl.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sfumato.engines.spark.streams.noise_key import FILE, read_key
     from sfumato.random import KeyedSource
     from sfumato.stream import RankWindows
     from sfumato.stream.runtime.checkpoint import CheckpointFolder
+    from sfumato.stream.runtime.noise_key import FILE, read_key
 
     del session
     command = ["stream", "in", "-o", "out", "--column", "wait", "--key", "stop", "--checkpoint", "kept", *RANK]
@@ -70,7 +70,8 @@ def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     assert begun is not None
     values = np.nan_to_num(records["wait"].cast(pl.Float64, strict=False).to_numpy().clip(0, 100), nan=50.0)
     for stop in ("0", "1"):
-        publisher = RankWindows((0, 100), window=50, block=10, rng=KeyedSource(key, begun.stream, "key", stop))
+        source = KeyedSource(key, "stream", begun.stream, "wait", "key", stop)
+        publisher = RankWindows((0.0, 100.0), window=50, block=10, rng=source)
         own = values[(records["stop"].cast(pl.String) == stop).to_numpy()]
         alone = np.concatenate([publisher.push_many(own).values, publisher.flush().values])
         assert found.filter(stop=stop).sort("seq")["wait"].to_list() == alone.tolist()
@@ -146,13 +147,22 @@ def test_files_that_change_behind_a_batch_are_noticed(session: SparkSession, tmp
     assert sink.totals() == (2, 1)
 
 
+TIMED = ["--every", "10s", "--time", "stop", "--from", "0", "--until", "100"]
+
+
 @pytest.mark.parametrize(
     "options, sentence",
     [
         ([], "Spark keeps many publishers; give --key COLUMN"),
         (["--key", "stop", "--buckets", "3"], "--buckets spreads persons where there is no --key"),
         (["--key", "stop", "--master", "sc://here"], "a stream's driver runs here"),
-        (["--key", "stop", "--every", "10s", "--time", "stop"], "windows that end by the clock need one clock"),
+        (["--key", "stop", *TIMED], "windows that end by the clock need one clock"),
+        (["--person", "rider", *TIMED], "windows that end by the clock need one clock"),
+        (["--key", "stop", "--order", "wait"], "column 'wait' is published and cannot order the records"),
+        (["--person", "rider", "--order", "wait"], "column 'wait' is published and cannot order the records"),
+        (["--person", "rider", "--horizon", "1d", "--time", "wait"], "--time and --column are both 'wait'"),
+        (["--person", "wait"], "--person and --column are both 'wait'"),
+        (["--person", "rider", "--horizon", "1d", "--time", "stop", "--late", "1h"], "--late is for records that"),
         (["--key", "stop", "--person", "rider", "--ledger", "l.db"], "--ledger cannot charge persons"),
         (["--person", "rider", "--horizon", "1d"], "--horizon needs --time COLUMN here"),
         (["--key", "wait"], "column 'wait' cannot be the key"),

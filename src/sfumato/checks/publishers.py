@@ -17,6 +17,7 @@ import numpy as np
 from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.errors import InputError
 from sfumato.random import KEYED, KeyedSource, SeededSource, Source
+from sfumato.release.card import Guarantee
 from sfumato.stream.base import Published, Publisher, SampleStream, whole_numbers
 
 ROWS = 400
@@ -28,7 +29,8 @@ def publisher_checks(
 ) -> Iterator[Check]:
     """Yield the checks for one publisher on streams that `stream(seed, rows)` gives, as `push_many` takes them.
 
-    `keeps_rows` says that as many rows leave as came in; where a noisy count decides, it is False.
+    `keeps_rows` says that as many rows leave as came in; where a noisy count decides, it is False, a window of which no
+    row leaves keeps its number, and an empty stream has windows too.
 
     >>> from sfumato.stream import NaiveLaplace
     >>> for check in publisher_checks(NaiveLaplace(bounds=(0, 1000))):
@@ -41,8 +43,11 @@ def publisher_checks(
             yield Check(f"{name} (seed {seed})", partial(function, publisher, batch, seed))
         if keeps_rows:
             yield Check(f"no record is lost (seed {seed})", partial(_keeps_rows, publisher, batch, seed))
+            yield Check(f"groups have no gaps (seed {seed})", partial(_groups_have_no_gaps, publisher, batch, seed))
+    if keeps_rows:
+        yield Check("an empty stream gives nothing", lambda: _empty_stream(publisher))
     yield Check("memory is bounded", lambda: _memory_is_bounded(publisher, stream))
-    yield Check("an empty batch gives nothing", lambda: _empty(publisher, stream))
+    yield Check("an empty batch gives nothing", lambda: _empty_batch(publisher, stream))
     yield Check("a state of other parameters is refused", lambda: _refuses_other(publisher))
     yield Check("the card names the columns", lambda: _card(publisher))
 
@@ -110,14 +115,17 @@ def _rows_are_numbered(publisher: Publisher, batch: Any, seed: int) -> None:
     values, group, size, seq, position = join_rows(run(fresh(publisher, SeededSource(seed)), batch))
     expect(len(values) == len(group) == len(size) == len(seq), "the published columns differ in length")
     expect(np.array_equal(seq, np.arange(len(seq))), "seq has gaps")
-    numbers, starts, counts = np.unique(group, return_index=True, return_counts=True)
+    _, counts = np.unique(group, return_counts=True)
     expect(np.all(np.diff(group) >= 0), "group decreases")
-    expect(np.array_equal(numbers, np.arange(len(numbers))), "group numbers have gaps")
-    expect(np.array_equal(size, counts[group]), "size is not the number of the group's rows")
-    expect(np.array_equal(size[starts], counts), "size changes within a group")
+    expect(np.array_equal(size, np.repeat(counts, counts)), "size is not the number of the group's rows")
     expect((position is not None) == publisher.linked, "position does not fit what 'linked' says")
     if position is not None:
         expect(len(np.unique(position)) == len(position), "a record left twice")
+
+
+def _groups_have_no_gaps(publisher: Publisher, batch: Any, seed: int) -> None:
+    numbers = np.unique(join_rows(run(fresh(publisher, SeededSource(seed)), batch))[1])
+    expect(np.array_equal(numbers, np.arange(len(numbers))), "group numbers have gaps")
 
 
 def _keeps_rows(publisher: Publisher, batch: Any, seed: int) -> None:
@@ -202,10 +210,13 @@ def _memory_is_bounded(publisher: Publisher, stream: SampleStream) -> None:
     expect(late <= 1.25 * early + 256, f"the state grew from {early} to {late} bytes")
 
 
-def _empty(publisher: Publisher, stream: SampleStream) -> None:
+def _empty_batch(publisher: Publisher, stream: SampleStream) -> None:
     subject = fresh(publisher, SeededSource(1))
     expect(len(subject.push_many(stream(1, ROWS)[:0])) == 0, "rows leave though none came")
-    expect(len(subject.flush()) == 0, "an empty stream ends with rows")
+
+
+def _empty_stream(publisher: Publisher) -> None:
+    expect(len(fresh(publisher, SeededSource(1)).flush()) == 0, "an empty stream ends with rows")
 
 
 def _refuses_other(publisher: Publisher) -> None:
@@ -233,3 +244,9 @@ def _card(publisher: Publisher) -> None:
     expect(card.door == "stream", "the card names another door")
     expect(card.algorithm == publisher.name, "the card names another algorithm")
     expect(any("seed" in warning for warning in card.warnings), "a seeded release does not say so")
+    promise = publisher.promise()
+    if promise is None:
+        expect("epsilon" not in card.guarantee.parameters, "the card names an epsilon that no promise gives")
+        return
+    further = {name: card.guarantee.parameters[name] for name in card.guarantee.parameters if name == "per_record"}
+    expect(card.guarantee == Guarantee.of(promise, **further), "the card says something else than the promise")

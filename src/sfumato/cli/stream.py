@@ -15,6 +15,7 @@ from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
 from sfumato.cli.progress import INTERRUPTED
 from sfumato.errors import ParameterError
+from sfumato.promise.unit import Neighbours
 from sfumato.stream.setup import choices
 
 if TYPE_CHECKING:
@@ -45,8 +46,12 @@ class RecordOptions:
         person: Column that tells persons apart: only their first records count, and the promise is about persons.
         per_person: How many records of a person count; 1 unless given.
         horizon: For how long they count, as in 30d; for the whole stream unless given.
-        every: Windows end by the clock, as in 10s; how many records they have is hidden too (rank, adaptive).
-        time: Column with the time of each record; without it, the moment at which it is read.
+        every: Windows in time, as in 10s; how many records they have is hidden too (rank, adaptive).
+        from_: Where the first window begins: a date, a time in ISO 8601, or seconds since 1970.
+        until: Where the last window ends; without an end unless given.
+        time: Column with the time of each record, which decides its window; without it, the moment at which it is read.
+        late: How long behind its end a window takes records that arrive late, as in 5m, by the clock of the reader;
+            unless given, records do not arrive: none is late, and windows leave when the input ends.
     """
 
     bounds: Annotated[
@@ -58,7 +63,10 @@ class RecordOptions:
     per_person: Whole = None
     horizon: str | None = None
     every: str | None = None
+    from_: Annotated[str | None, Parameter(name="--from")] = None
+    until: str | None = None
     time: str | None = None
+    late: str | None = None
 
 
 @Parameter(name="*", group="Engine")
@@ -125,7 +133,7 @@ def stream(
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
     setup = build(options.publisher, names(column), on_bad=on_bad, **asked)
-    epsilon = setup.promise.guarantee.parameters.get("epsilon")
+    epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
     try:
         with terminal_hooks(epsilon, resumes=files.checkpoint is not None) as hooks:
             if engine.spark:
@@ -176,8 +184,10 @@ def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> i
     (sys.stderr if output == STDOUT else sys.stdout).write("\n".join(lines) + "\n")
     if outcome.complete:
         return 0
-    held = f"{progress.held} records are held and were not released"
+    hidden = str(outcome.card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
+    records = "records that came" if hidden else f"{progress.held} records"
+    held = f"{records} are held and were not released"
     if checkpoint is not None:
-        held = f"{progress.held} records are held in checkpoint '{checkpoint}'; the same command goes on from there"
+        held = f"{records} are held in checkpoint '{checkpoint}'; the same command goes on from there"
     sys.stderr.write(f"sfumato: interrupted; {held}\n")
     return INTERRUPTED

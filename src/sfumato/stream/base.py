@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sfumato.core.files import write_durably
 from sfumato.core.parameters import Option, Validated
 from sfumato.errors import InputError, ParameterError
+from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release import Card
 
@@ -58,7 +59,8 @@ class Published:
     """The rows that left in one call, column by column, in the order in which they leave.
 
     `values` has one row per released value (a second axis where a publisher takes several attributes); `seq` counts
-    released rows from 0 without a gap; `group` never decreases and `size` repeats the group's size on each of its rows;
+    released rows from 0 without a gap; `group` never decreases (a number is missing only where the clock ended a window
+    of which no row left) and `size` repeats the group's size on each of its rows;
     `position` is the record's place in the stream for linked publishers, None for the others.
 
     >>> nothing = Published.empty()
@@ -93,9 +95,9 @@ class ColumnFactory(Validated):
     """What may be named after `--publisher`: class methods that make a publisher of declared columns and given options.
 
     `name` is what a person types. Options come by their command-line names: those of `OPTIONS`, and of `SHARED`, the
-    options of every stream that this one takes: bounds, schema, quasi, person, per_person, horizon, every, time. Where
-    `takes_several` is set, there may be several columns (`for_numbers`); where `takes_tuples` is, records are tuples
-    that a schema declares (`for_tuples`).
+    options of every stream that this one takes: bounds, schema, quasi, person, per_person, horizon, time, late, every,
+    from_, until. Where `takes_several` is set, there may be several columns (`for_numbers`); where `takes_tuples` is,
+    records are tuples that a schema declares (`for_tuples`).
 
     >>> from sfumato.stream import RankWindows
     >>> RankWindows.for_number((0, 10), {"delay": 100}).window
@@ -188,6 +190,11 @@ class Publisher(ColumnFactory, ABC):
 
     linked: ClassVar[bool]
     needs_clock: ClassVar[bool] = False  # windows end by the clock, which must be one for all records
+    takes_times: ClassVar[bool] = False  # a record brings its time along, and its arrival where records arrive
+
+    def begin(self, source: Source | None) -> None:
+        """Begin anew, without a record, and draw from `source`."""
+        self.__post_init__(source)  # type: ignore[call-arg]  # every publisher takes it there
 
     @property
     @abstractmethod
@@ -198,6 +205,11 @@ class Publisher(ColumnFactory, ABC):
     @abstractmethod
     def held(self) -> int:
         """How many records have come in and not left."""
+
+    @property
+    def ended(self) -> int:
+        """How many windows the clock has ended, those included of which no row left; 0 where no clock does."""
+        return 0
 
     @abstractmethod
     def push(self, record: Any) -> Published:
@@ -222,6 +234,10 @@ class Publisher(ColumnFactory, ABC):
     @abstractmethod
     def card(self, *names: str) -> Card:
         """Return the card of the release of the columns `names`, with 0 rows: the runner counts them."""
+
+    def promise(self) -> Promise | None:
+        """Return what the chain from the records to the noise promises; None where no ε is promised."""
+        return None
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfumato.promise import Clamp, Cost, Input, Metric, Neighbours, PerRow, Promise, ProtectRows, derive
+from sfumato.promise.chain import Step
 from sfumato.random import KEYED, KeyedSource, Source
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.stream.base import Publisher
 from sfumato.version import __version__
 
 SEEDED = "noise was drawn from a seed; whoever knows the seed can take it off again: for tests only"
-REPLACEMENT = "streams with the same arrivals that differ in the value of one record"
-EVENT = (
+EVENT_LEVEL = (
     "The unit is one record (event level): a person with c records is promised c·ε only.",
     "A drive that reports daily has 30 records a month, so it is promised 30·ε; cap its records to promise more.",
+)
+EACH = "Each record is protected on its own (event level); for a person with c records the promise is c·ε."
+PRESENT = "The unit is one record (event level), there or not: a person with c records is promised c·ε only."
+UNIT_NOTES = frozenset({*EVENT_LEVEL, EACH, PRESENT})  # what holds where the unit is a record
+EVENT = (
+    *EVENT_LEVEL,
     "How many records come, and when, is public: it decides where windows end and how many rows leave.",
     "Values are clamped to the public bounds; what is no number stands as a public default in its place.",
     "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",
@@ -69,30 +76,73 @@ def windows_note(window: int) -> str:
     )
 
 
+def record_promise(epsilon: float, *steps: Step, neighbours: Neighbours = Neighbours.VALUE) -> Promise:
+    """Return what a publisher promises one record whose value is clamped before those steps, at ε for a record.
+
+    >>> from sfumato.promise import Edges, Windows
+    >>> record_promise(0.5, Windows(Edges.POSITION)).cost.epsilon
+    Decimal('0.5')
+    """
+    metric = Metric(ProtectRows(), neighbours, Input.RECORDS)
+    return derive(metric, [Clamp(), *steps], PerRow(Cost(epsilon=epsilon), neighbours))
+
+
+def guarantee_of(publisher: Publisher, **further: float) -> Guarantee:
+    """Return what a publisher's chain promises, as its card prints it.
+
+    >>> from sfumato.stream import DOCA, RankWindows
+    >>> guarantee_of(RankWindows(bounds=(0, 10))).unit, guarantee_of(DOCA(sensitivity=1)).model
+    ('record (event level)', 'none')
+    """
+    promise = publisher.promise()
+    if promise is None:
+        return Guarantee(model="none", parameters={}, unit="none")
+    return Guarantee.of(promise, **further)
+
+
 def private_card(
-    publisher: Publisher,
-    names: Sequence[str],
-    epsilon: float,
-    *,
-    notes: Sequence[str] = (),
-    kind: str = "number",
-    source: Source,
+    publisher: Publisher, names: Sequence[str], *, notes: Sequence[str] = EVENT, kind: str = "number", source: Source
 ) -> Card:
-    """Return the card of an ε-differentially private stream at event level under replacement.
+    """Return the card of a differentially private stream: its promise, and what `notes` say of it.
 
     >>> from sfumato.stream import RankWindows
     >>> RankWindows(bounds=(0, 10)).card("hours").guarantee.parameters
     {'epsilon': 1.0}
     """
-    return make_card(
-        publisher,
-        Guarantee(
-            model="differential privacy",
-            parameters={"epsilon": epsilon},
-            unit="record (event level)",
-            neighbours=REPLACEMENT,
-        ),
-        [ReleasedColumn(name=name, role="sensitive", type=kind) for name in names],
-        assumptions=[*EVENT, *notes],
-        source=source,
+    columns = [ReleasedColumn(name=name, role="sensitive", type=kind) for name in names]
+    return make_card(publisher, guarantee_of(publisher), columns, assumptions=notes, source=source)
+
+
+def wrapped_card(
+    publisher: Publisher,
+    behind: Card,
+    *,
+    notes: Sequence[str],
+    columns: Sequence[ReleasedColumn] = (),
+    **further: float,
+) -> Card:
+    """Return the card of a publisher before another one: its own promise and notes, then what the other's card says.
+
+    What that one says of the unit stays only where the unit stays.
+
+    >>> from sfumato.stream import CappedPersons, RankWindows
+    >>> CappedPersons(RankWindows(bounds=(0, 10)), limit=3).card("hours").guarantee.parameters
+    {'epsilon': 3.0, 'per_record': 1.0}
+    """
+    released = Released(
+        rows=0,
+        columns=[*behind.released.columns, *columns],
+        settings=publisher.parameters(),
+        order=behind.released.order,
+    )
+    guarantee = guarantee_of(publisher, **further)
+    same = guarantee.unit == behind.guarantee.unit
+    return Card(
+        version=behind.version,
+        door=behind.door,
+        algorithm=publisher.name,
+        guarantee=guarantee,
+        assumptions=[*notes, *(note for note in behind.assumptions if same or note not in UNIT_NOTES)],
+        released=released,
+        warnings=behind.warnings,
     )

@@ -1,58 +1,68 @@
-"""A stream charged to a ledger before its first noise is drawn, once: a restarted stream is found there again.
+"""A stream paid for from a ledger before its first noise is drawn, once: a restarted stream is found there again.
 
-A charge is kept as a question with the stream's own id; what was settled is not charged twice (Rogers, Roth, Ullman &
-Vadhan 2016 for why every charge stands). Under zero-concentrated accounting ε costs ε²/2 (Bun & Steinke 2016).
+The price is what the stream's promise costs in the ledger's terms; a stream without one is listed outside the bound
+(Rogers, Roth, Ullman & Vadhan 2016 for why every charge stands).
 """
 
 from __future__ import annotations
 
-from decimal import Decimal
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from sfumato.dp.ledger.ledger import Ledger
-from sfumato.errors import ParameterError
-from sfumato.promise.cost import Accountant, Cost
+from sfumato.dp.ledger.till import Purchase, list_outside, pay, price
+from sfumato.promise import Promise, outside_the_bound
 from sfumato.release import Card
 
-ANALYST = "stream"
+ANALYST, DOOR = "stream", "stream"
 
 
-def refuse_uncharged(card: Card) -> None:
-    """Refuse to charge a release that promises no ε, or one that begins anew.
-
-    >>> from sfumato.stream import NaiveLaplace
-    >>> refuse_uncharged(NaiveLaplace(sensitivity=1).card("hours"))
-    Traceback (most recent call last):
-    sfumato.errors.ParameterError: laplace promises no differential privacy here, so that a ledger cannot be charged \
-for it; leave --ledger out or choose a publisher with a proof
-    """
-    if card.released.settings.get("horizon") is not None:
-        raise ParameterError("--ledger cannot charge a promise that begins anew with every --horizon; leave one out")
-    if "epsilon" not in card.guarantee.parameters:
-        raise ParameterError(
-            f"{card.algorithm} promises no differential privacy here, so that a ledger cannot be charged for it; leave "
-            "--ledger out or choose a publisher with a proof"
-        )
-
-
-def charge_stream(path: Path, card: Card, stream: str) -> None:
-    """Charge the stream of an id to the ledger unless it was; the ledger refuses what it cannot afford.
+@dataclass(frozen=True)
+class StreamBill:
+    """Who pays for a stream, what it promises, and its card before a row has left.
 
     >>> import tempfile
-    >>> from sfumato.dp import Budget
+    >>> from sfumato.promise import Budget
     >>> from sfumato.stream import NaiveLaplace
-    >>> file = Path(tempfile.mkdtemp()) / "l"
-    >>> ledger = Ledger.create(file, Budget(epsilon=2), {"data": "in.csv"})
+    >>> file, publisher = Path(tempfile.mkdtemp()) / "l", NaiveLaplace(bounds=(0, 1))
+    >>> ledger = Ledger.create(file, Budget(epsilon=2), {"protect": "rows", "neighbours": "value"})
+    >>> bill = StreamBill(file, publisher.promise(), publisher.card("hours"))
     >>> for _ in range(2):
-    ...     charge_stream(file, NaiveLaplace(bounds=(0, 1)).card("hours"), "0123")
+    ...     bill.pay("0123")
     >>> ledger.spent.epsilon
     Decimal('1')
     """
-    ledger = Ledger.open(path)
-    epsilon = Decimal(repr(card.guarantee.parameters["epsilon"]))
-    pure = ledger.budget.accountant is Accountant.PURE
-    cost = Cost(epsilon=epsilon) if pure else Cost(rho=epsilon * epsilon / 2)
-    columns = ", ".join(column.name for column in card.released.columns)
-    question = f"stream {stream}: {card.algorithm} of {columns}, epsilon {epsilon}"
-    if ledger.find(question, ledger.version, ANALYST) is None:
-        ledger.settle(ledger.debit(question, ledger.version, ANALYST, cost), stream.encode())
+
+    ledger: Path
+    promise: Promise | None
+    card: Card
+
+    def refuse(self) -> None:
+        """Refuse what the ledger cannot price, before anything is opened, drawn or charged."""
+        ledger = Ledger.open(self.ledger)
+        if self.promise is not None:
+            price(ledger, self.promise)
+
+    def pay(self, stream: str) -> None:
+        """Charge or list the stream of an id unless that was done."""
+        ledger = Ledger.open(self.ledger)
+        if self.promise is None:
+            list_outside(ledger, self.card.guarantee.model, self._purchase(stream, "outside"), analyst=ANALYST)
+            return
+        what = self._purchase(stream, str(self.promise.cost))
+        if ledger.find(what.question, ledger.version, ANALYST) is None:
+            ledger.settle(pay(ledger, self.promise, what, analyst=ANALYST), stream.encode())
+
+    def sign(self, card: Card) -> Card:
+        """Return the card of what has left with the ledger's head, and what it must say if nothing was charged."""
+        model = self.card.guarantee.model
+        named = f"a release by {self.card.algorithm}" if model == "none" else model
+        outside = [outside_the_bound(named)] if self.promise is None else []
+        card = msgspec.structs.replace(card, warnings=[*card.warnings, *outside])
+        return card.for_ledger(Ledger.open(self.ledger).head.text)
+
+    def _purchase(self, stream: str, cost: str) -> Purchase:
+        columns = ", ".join(column.name for column in self.card.released.columns)
+        return Purchase(DOOR, f"stream {stream}: {self.card.algorithm} of {columns}, {cost}")

@@ -10,77 +10,53 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato import plugins
 from sfumato.errors import ParameterError
+from sfumato.promise import Promise
 from sfumato.release import Card
 from sfumato.schema import Attribute, Schema
 from sfumato.stream.base import ColumnFactory, PublicBounds, Published, Publisher
+from sfumato.stream.marks import PLAIN, RecordMarks
 from sfumato.stream.publishers.auto import PublisherChoice
 from sfumato.stream.screens.base import CategoryScreen, NumberScreen, OnBad, Screen
+
+if TYPE_CHECKING:
+    from sfumato.stream.timed import TimedWindows
 
 
 @dataclass(frozen=True)
 class StreamSetup:
     """A publisher, what stands between it and the feed, and the clock that ends its windows if one does.
 
-    `arrival` is the option that takes the moment of reading for a record's time, so that only records that arrive while
-    they are read can be published; empty where none does.
+    `marks` is what was said about persons and times, by which a feed is refused that does not fit.
 
-    >>> build("laplace", ["hours"], bounds=(0, 100)).promise.guarantee.parameters
-    {'epsilon': 1.0}
+    >>> build("laplace", ["hours"], bounds=(0, 100)).promise.cost.epsilon
+    Decimal('1')
     """
 
     publisher: Publisher
     screen: Screen
     clock: Callable[[], Published] | None = None
-    arrival: str = ""
+    marks: RecordMarks = PLAIN
 
     @property
-    def promise(self) -> Card:
+    def card(self) -> Card:
         """The card before a row has left."""
         return self.publisher.card(*self.screen.released)
 
-    def refuse_still(self) -> None:
-        """Refuse records that lie still where the moment of reading counts."""
-        if self.arrival:
-            raise ParameterError(f"--{self.arrival} needs --time COLUMN here: the records of a file do not arrive")
-
-
-@dataclass(frozen=True)
-class RecordMarks:
-    """Who a record is of and when it came, as far as the options speak of it.
-
-    >>> RecordMarks(every="10s").arrival, RecordMarks(every="10s", time="at").arrival
-    ('every', '')
-    """
-
-    person: str | None = None
-    per_person: int = 1
-    horizon: str | None = None
-    every: str | None = None
-    time: str | None = None
-
     @property
-    def arrival(self) -> str:
-        """The option that takes the moment of reading for a record's time."""
-        timed = next((name for name in ("every", "horizon") if getattr(self, name) is not None), "")
-        return timed if self.time is None else ""
+    def promise(self) -> Promise | None:
+        """What is promised under an ε, if anything is."""
+        return self.publisher.promise()
 
-    def refuse_any(self) -> None:
-        """Refuse persons and a clock where only plain records are taken."""
-        if self != RecordMarks():
-            raise ParameterError("--person and --every go with one column of numbers; publish the others without them")
-
-    def refuse_contradictions(self) -> None:
-        """Refuse options that say nothing without others."""
-        if self.person is None and (self.horizon is not None or self.per_person != 1):
-            raise ParameterError("--per-person and --horizon speak of persons; name their column with --person")
-        if self.person is not None and self.every is not None:
-            raise ParameterError("--person and --every cannot go together; choose one of the two")
-        if self.time is not None and self.every is None and self.horizon is None:
-            raise ParameterError("--time goes with --every or --horizon; leave it out")
+    def refuse_feed(self, *, still: bool, endless: bool) -> None:
+        """Refuse records that lie still where their arrival counts, and a feed without an end where that is awaited."""
+        if still:
+            self.marks.refuse_still()
+        if endless:
+            self.marks.refuse_endless()
 
 
 def build(
@@ -94,7 +70,7 @@ def build(
     """Return how a stream of columns is published: by a publisher's name and options as at the command line.
 
     Options are those of the publisher (`epsilon`, `delay`, …) and of every stream: `bounds`, `quasi`, `person`,
-    `per_person`, `horizon`, `every`, `time`.
+    `per_person`, `horizon`, `time`, `late`, `every`, `from_`, `until`.
 
     >>> setup = build("rank", ["hours"], bounds=(0, 100), delay=20)
     >>> setup.publisher.window, setup.screen.released
@@ -110,7 +86,7 @@ def build(
     if kind.takes_tuples:
         return _for_tuples(kind, schema, columns, given, bad)
     marks = RecordMarks(**{name: given.pop(name) for name in RecordMarks.__dataclass_fields__ if name in given})
-    marks.refuse_contradictions()
+    marks.refuse_contradictions(columns)
     return _for_columns(kind, _declared_columns(schema, columns), marks, given, bad)
 
 
@@ -137,7 +113,7 @@ def _refuse_untaken(kind: type[ColumnFactory], given: Mapping[str, Any]) -> None
     untaken = next((name for name in given if name not in _option_names(kind)), None)
     if untaken is None:
         return
-    flag = f"--{untaken.replace('_', '-')}"
+    flag = f"--{untaken.rstrip('_').replace('_', '-')}"
     takers = ", ".join(name for name, other in choices().items() if untaken in _option_names(other))
     raise ParameterError(f"{flag} is not an option of {kind.name}" + (f", but of {takers}" if takers else ""))
 
@@ -199,32 +175,27 @@ def _for_number(
     from sfumato.stream.wrappers import CappedPersons
 
     bounds = next(iter(screen.bounds.values()))
-    if marks.every is not None:
-        return _for_clock(kind, bounds, marks, given, screen)
-    publisher = kind.for_number(bounds, given)
-    if marks.person is None:
-        return StreamSetup(publisher, screen)
-    horizon = None if marks.horizon is None else duration(marks.horizon)
-    marked = MarkedScreen(screen, marks.person, marks.time, timed=horizon is not None)
-    return StreamSetup(CappedPersons(publisher, marks.per_person, horizon), marked, arrival=marks.arrival)
+    if marks == PLAIN:
+        return StreamSetup(kind.for_number(bounds, given), screen)
+    timed = None if marks.every is None else _for_clock(kind, bounds, marks, given)
+    publisher: Publisher = kind.for_number(bounds, given) if timed is None else timed
+    if marks.person is not None:
+        horizon = None if marks.horizon is None else duration(marks.horizon)
+        publisher = CappedPersons(publisher, marks.per_person, horizon, marks.lateness, marks.person)
+    marked = MarkedScreen(screen, marks.person, marks.time, timed=marks.timed, arrives=marks.arrives)
+    clock = None if timed is None or not marks.arrives else lambda: timed.advance(time.time())
+    return StreamSetup(publisher, marked, clock, marks)
 
 
 def _for_clock(
-    kind: type[ColumnFactory],
-    bounds: PublicBounds | None,
-    marks: RecordMarks,
-    given: Mapping[str, Any],
-    screen: NumberScreen,
-) -> StreamSetup:
-    """Return the setup for windows that end by the clock; `delay` then says about how many records they have."""
-    from sfumato.stream.screens.times import MarkedScreen, duration
-    from sfumato.stream.wrappers import TimedWindows
+    kind: type[ColumnFactory], bounds: PublicBounds | None, marks: RecordMarks, given: Mapping[str, Any]
+) -> TimedWindows:
+    """Return windows with declared edges; `delay` then says about how many records they have."""
+    from sfumato.stream.timed import TimedWindows
 
     if bounds is None:
         raise ParameterError(f"{kind.name} needs --bounds LOW HIGH, which are public")
-    publisher = TimedWindows(kind.for_clock(bounds, given), duration(marks.every or ""))
-    clock = None if marks.time is not None else lambda: publisher.advance(time.time())
-    return StreamSetup(publisher, MarkedScreen(screen, time=marks.time), clock, marks.arrival)
+    return TimedWindows(kind.for_clock(bounds, given), *marks.edges, marks.lateness)
 
 
 def _for_tuples(

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.parameters import Real, Whole
+from sfumato.promise import Edges, Promise, Windows
 from sfumato.random import Part, Source
-from sfumato.random.random_words import WordRun
 from sfumato.release import Card
 from sfumato.stream.base import AUDITED, DELAY, EPSILON, Integers, Numbers, Published, Publisher, Sample
-from sfumato.stream.card import private_card, windows_note
-from sfumato.stream.noise import add_noise
+from sfumato.stream.card import EVENT, private_card, record_promise, windows_note
+from sfumato.stream.noise import add_noise, run_of
 from sfumato.stream.state import Array, Saved, pack, unpack
 
 
@@ -37,19 +37,20 @@ class WindowedPublisher(Publisher):
 
     RULES: ClassVar = {"window": Whole(1), "epsilon": Real(0, above=True)}
     OPTIONS: ClassVar = {"epsilon": EPSILON, "window": DELAY}
-    SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema", "person", "per_person", "horizon", "time")
+    SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema", "person", "per_person", "horizon", "time", "late")
     NOTES: ClassVar[tuple[str, ...]] = ()
     linked: ClassVar[bool] = False
     released_type: ClassVar[str] = "number"
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
-        self._run = WordRun(rng)
+        self._run = run_of(self, rng)
         self._shape = (self.width,) if self.width else ()
         self._nothing = Published.empty(self.width, linked=self.linked)
         self._waiting: list[Any] = []
         self._seq = self._group = 0
         self.prepare()
+        _ = self.promise()  # a chain without a map cannot be built
 
     @property
     @abstractmethod
@@ -84,7 +85,7 @@ class WindowedPublisher(Publisher):
     def add_noise(self, exact: Integers, scale: Fraction, number: int, *context: Part) -> Integers:
         """Return exact whole numbers of a window with discrete Laplace noise on each (`sfumato.stream.noise`).
 
-        `context` holds all that decides what the numbers mean, besides the window's number.
+        `context` holds all that decides what the numbers mean besides parameters, scale and the window's number.
         """
         return add_noise(self._run, exact, scale, number, *context)
 
@@ -166,8 +167,11 @@ class WindowedPublisher(Publisher):
             array[:] = saved.arrays[name]
 
     def card(self, *names: str) -> Card:
-        notes = [windows_note(self.window), *self.NOTES]
-        return private_card(self, names, self.epsilon, notes=notes, kind=self.released_type, source=self._run.source)
+        notes = [*EVENT, windows_note(self.window), *self.NOTES]
+        return private_card(self, names, notes=notes, kind=self.released_type, source=self._run.source)
+
+    def promise(self) -> Promise | None:
+        return record_promise(self.epsilon, Windows(Edges.POSITION))
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:

@@ -1,31 +1,38 @@
-"""Publishers before another one: only the first records of a person count, or windows end by the clock.
+"""Publishers before another one, and the one before which only the first records of a person count.
 
 Bounding what a person can contribute turns event level into a promise about persons (group privacy, Dwork & Roth 2014,
-theorem 2.2): replacing all values of one person moves at most c counted records, which costs c·ε over the horizon.
-Windows in event or processing time follow Akidau et al. (2015); an interval without a record ends too, with a noisy
-count like any other, since that nothing came must not show.
+theorem 2.2): one person moves at most c counted records of a period, which costs c·ε.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from sfumato.core.parameters import Optional, Real, Whole
-from sfumato.errors import InputError
-from sfumato.random import Source
+from sfumato.core.parameters import Name, Optional, Real, Whole
+from sfumato.errors import ParameterError
+from sfumato.promise import (
+    CapPersons,
+    Excess,
+    Input,
+    Metric,
+    Neighbours,
+    Promise,
+    ProtectPersons,
+    ProtectRows,
+)
+from sfumato.random import Source, of_group
 from sfumato.release import Card
-from sfumato.stream.base import Numbers, Published, Publisher, Sample
-from sfumato.stream.card import EVENT
-from sfumato.stream.publishers.clock import ClockWindows
-from sfumato.stream.state import Saved, pack, unpack
+from sfumato.stream.base import Numbers, Published, Publisher, ReleasedColumns, Sample
+from sfumato.stream.card import wrapped_card
+from sfumato.stream.state import Saved, fingerprint, pack, unpack
 
-MOST_AT_ONCE = 100_000
-PUBLIC_CLOCK = "Times are a public clock: no record's own time may be chosen by the person it is about."
+NAMELESS = -1.0
 
 
 class WrappingPublisher(Publisher):
@@ -42,7 +49,8 @@ class WrappingPublisher(Publisher):
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
         if rng is not None:
-            self.publisher = replace(self.publisher, rng=rng)  # type: ignore[type-var]
+            own = of_group(rng, "wrapper", fingerprint(self.name, self.parameters()))
+            self.publisher = replace(self.publisher, rng=own)  # type: ignore[type-var]
 
     @property
     def delay(self) -> int:
@@ -51,6 +59,13 @@ class WrappingPublisher(Publisher):
     @property
     def held(self) -> int:
         return self.publisher.held
+
+    @property
+    def ended(self) -> int:
+        return self.publisher.ended
+
+    def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
+        return self.publisher.columns(published, names)
 
     def pack_with_inner(self, arrays: dict[str, Any], plain: dict[str, Any]) -> bytes:
         """Return a state with that of the publisher behind."""
@@ -66,12 +81,13 @@ class WrappingPublisher(Publisher):
 
 @dataclass(frozen=True)
 class AnyPublisher:
-    """The rule of a publisher whose records are plain numbers under an ε."""
+    """The rule of a publisher whose records are plain numbers under an ε for each."""
 
     wanted: str = "a differentially private publisher of one number"
 
     def accepts(self, value: object) -> bool:
-        return isinstance(value, Publisher) and "epsilon" in value.card("value").guarantee.parameters
+        promise = value.promise() if isinstance(value, Publisher) else None
+        return promise is not None and isinstance(promise.metric.unit, ProtectRows)
 
     def bad_values(self) -> list[object]:
         return ["rank", 3, None]
@@ -79,17 +95,27 @@ class AnyPublisher:
 
 @dataclass(eq=False)
 class CappedPersons(WrappingPublisher):
-    """A publisher before which only the first `limit` records of a person count, over each horizon.
+    """A publisher before which only the first `limit` records of a person count, in each period of `horizon` seconds.
 
-    A record is (value, person, time) or (value, person), all numbers; `horizon` is in the unit of time, None being the
-    whole stream. What does not count becomes NaN, for which every private publisher has a public default.
+    A record is (value, person), followed by its time where there is a horizon or where the publisher behind takes
+    times, and by its arrival where `late` says that records arrive; `person` is the name of the column that persons are
+    told apart by. Periods are counted from 1970; without a horizon
+    the whole stream is one. A record belongs to the period of its own time; one without a time counts in none. Where
+    records arrive, a period is forgotten `late` seconds behind its end on the clock of arrivals.
+
+    What does not count is dropped where the publisher behind hides which records there are, so that it leaves no trace;
+    elsewhere it becomes NaN in its place, for which every private publisher has a public default. Records without a
+    person (NaN) are one person's, or dropped where a person's presence is hidden: nobody's limit can bound them.
 
     >>> from sfumato.random import SeededSource
-    >>> from sfumato.stream import RankWindows
+    >>> from sfumato.stream import ClockWindows, RankWindows
     >>> inner = RankWindows(bounds=(0, 10), window=4, epsilon=0.5)
     >>> publisher = CappedPersons(inner, limit=2, rng=SeededSource(1))
-    >>> publisher.counted(np.array([[1.0, 7], [2.0, 7], [3.0, 7], [4.0, 8]])).tolist()
+    >>> records = np.array([[1.0, 7], [2.0, 7], [3.0, 7], [4.0, 8]])
+    >>> publisher.counted(records).tolist()
     [1.0, 2.0, nan, 4.0]
+    >>> CappedPersons(ClockWindows(bounds=(0, 10)), limit=2).counted(records).tolist()
+    [1.0, 2.0, 4.0]
     >>> publisher.card("hours").guarantee.parameters
     {'epsilon': 1.0, 'per_record': 0.5}
     """
@@ -97,23 +123,33 @@ class CappedPersons(WrappingPublisher):
     publisher: Publisher
     limit: int = 1
     horizon: float | None = None
+    late: float | None = None
+    person: str = "person"
     rng: InitVar[Source | None] = None
 
     RULES: ClassVar = {
         "publisher": AnyPublisher(),
         "limit": Whole(1),
         "horizon": Optional(Real(0, above=True)),
+        "late": Optional(Real(0)),
+        "person": Name(),
     }
     name: ClassVar[str] = "capped"
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__(rng)
         self.linked = self.publisher.linked  # type: ignore[misc]  # as the one behind it
-        self._given: dict[float, int] = {}
-        self._period = -1
+        self.needs_clock = self.publisher.needs_clock  # type: ignore[misc]
+        promise = self.publisher.promise()
+        self._hidden = promise is not None and promise.metric.neighbours is Neighbours.PRESENCE
+        self._given: dict[tuple[float, float], int] = {}  # by person and period
+        self._oldest = -math.inf  # the first period that is not forgotten
+        if self.publisher.takes_times and getattr(self.publisher, "late", None) != self.late:
+            raise ParameterError("the windows behind capped persons have another late; give both the same")
+        _ = self.promise()  # a chain without a map cannot be built
 
     def push(self, record: Any) -> Published:
-        return self.publisher.push(float(self.counted(np.array([record], dtype=np.float64))[0]))
+        return self.push_many(np.array([record], dtype=np.float64))
 
     def push_many(self, batch: Any) -> Published:
         return self.publisher.push_many(self.counted(np.asarray(batch, dtype=np.float64)))
@@ -128,55 +164,92 @@ class CappedPersons(WrappingPublisher):
         return (Sample(cls(RankWindows(bounds=(0, 1000), window=70, block=8), limit=3), sample_persons),)
 
     def counted(self, records: Numbers) -> Numbers:
-        """Return the records' values, NaN for those beyond a person's limit."""
-        values = records[:, 0].copy() if len(records) else np.empty(0)
-        persons = records[:, 1].tolist() if len(records) else []
-        timed = self.horizon is not None and persons
-        periods = (records[:, 2] // (self.horizon or 1)).tolist() if timed else [0.0] * len(persons)
-        for place, (person, period) in enumerate(zip(persons, periods, strict=True)):
-            if period > self._period:
-                self._given, self._period = {}, int(period)
-            given = self._given.get(person, 0)
-            if given >= self.limit:
-                values[place] = np.nan
-            else:
-                self._given[person] = given + 1
-        return values
+        """Return what the publisher behind takes: the records that count, and NaN for others where places are kept."""
+        if not len(records):
+            return np.empty((0, self._width)) if self._width > 1 else np.empty(0)
+        counts = self._counts(records)
+        taken = records[:, [0, *range(2, self._width + 1)]] if self._width > 1 else records[:, 0].copy()
+        if self._hidden:
+            return taken[counts]
+        taken[~counts] = np.nan
+        return taken
+
+    @property
+    def _width(self) -> int:
+        """How many numbers a record has for the publisher behind."""
+        return 1 if not self.publisher.takes_times else (2 if self.late is None else 3)
+
+    def _counts(self, records: Numbers) -> npt.NDArray[np.bool_]:
+        """Return which records count: those of a person's first ones in the period of their own time."""
+        periods = np.zeros(len(records)) if self.horizon is None else np.floor(records[:, 2] / self.horizon)
+        counts = np.zeros(len(records), dtype=np.bool_)
+        periods = np.where(np.isnan(records[:, 1]) & self._hidden, np.nan, periods)
+        persons = np.nan_to_num(records[:, 1], nan=NAMELESS).tolist()
+        marks = zip(persons, periods.tolist(), self._newest(records), strict=True)
+        for place, (person, period, newest) in enumerate(marks):
+            given = self._given.get((person, period), 0)
+            if given < self.limit and self._oldest <= period <= newest:  # NaN is not
+                self._given[person, period] = given + 1
+                counts[place] = True
+        return counts
+
+    def _newest(self, records: Numbers) -> Iterator[float]:
+        """Yield for each record the last period that has begun; those that ended for good are forgotten on the way."""
+        if self.horizon is None or self.late is None:
+            yield from [math.inf] * len(records)
+            return
+        for now in records[:, 3].tolist():
+            oldest = math.floor((now - self.late) / self.horizon)
+            if oldest > self._oldest:
+                self._oldest = oldest
+                self._given = {key: given for key, given in self._given.items() if key[1] >= oldest}
+            yield math.floor((now + self.late) / self.horizon)
 
     def parameters(self) -> dict[str, Any]:
         inner = {"name": self.publisher.name, **self.publisher.parameters()}
-        return {"publisher": inner, "limit": self.limit, "horizon": self.horizon}
+        own = {"limit": self.limit, "horizon": self.horizon, "late": self.late, "person": self.person}
+        return {"publisher": inner, **own}
 
     def state(self) -> bytes:
-        persons = np.array(list(self._given), dtype=np.float64)
+        keys = np.array(list(self._given), dtype=np.float64).reshape(-1, 2)
         given = np.array(list(self._given.values()), dtype=np.int64)
-        return self.pack_with_inner({"persons": persons, "given": given}, {"period": self._period})
+        oldest = None if math.isinf(self._oldest) else self._oldest
+        return self.pack_with_inner({"persons": keys[:, 0], "periods": keys[:, 1], "given": given}, {"oldest": oldest})
 
     def restore(self, state: bytes) -> None:
         saved = self.unpack_with_inner(state)
-        persons, given = saved.arrays["persons"].tolist(), saved.arrays["given"].tolist()
-        self._given, self._period = dict(zip(persons, given, strict=True)), int(saved.plain["period"])
+        persons, periods, given = (saved.arrays[name].tolist() for name in ("persons", "periods", "given"))
+        self._given = dict(zip(zip(persons, periods, strict=True), given, strict=True))
+        oldest = saved.plain["oldest"]
+        self._oldest = -math.inf if oldest is None else oldest
+
+    def promise(self) -> Promise | None:
+        behind = self.publisher.promise()
+        if behind is None:
+            return None
+        excess = Excess.DROPPED if self._hidden else Excess.REPLACED
+        metric = Metric(ProtectPersons(self.person, self.limit), behind.metric.neighbours, Input.RECORDS)
+        cap = CapPersons(self.person, self.limit, excess=excess)
+        return behind.before(cap, metric=metric, horizon=self.horizon)
 
     def card(self, *names: str) -> Card:
-        card = self.publisher.card(*names)
-        epsilon = card.guarantee.parameters["epsilon"]
-        span = "the whole stream" if self.horizon is None else f"every horizon of {self.horizon:g}"
-        promise = msgspec.structs.replace(
-            card.guarantee,
-            parameters={"epsilon": self.limit * epsilon, "per_record": epsilon},
-            unit=f"person (all records of one, over {span})",
-            neighbours="streams with the same arrivals and persons that differ in the values of one person",
-        )
-        capped = (
-            f"Only the first {self.limit} records of a person count over {span}; later ones are a public default.",
-            "The promise is that limit times the ε of a record, once more for each further horizon.",
-            "That a person is in the stream, and when their records come, is not protected; their values are.",
-        )
-        kept = [entry for entry in card.assumptions if entry not in EVENT[:2]]
-        released = msgspec.structs.replace(card.released, settings=self.parameters())
-        return msgspec.structs.replace(
-            card, algorithm=self.name, guarantee=promise, assumptions=[*capped, *kept], released=released
-        )
+        behind = self.publisher.card(*names)
+        per_record = behind.guarantee.parameters["epsilon"]
+        return wrapped_card(self, behind, notes=self._notes(), per_record=per_record)
+
+    def _notes(self) -> list[str]:
+        span = "the whole stream" if self.horizon is None else f"every period of {self.horizon:.12g} seconds"
+        first = f"Only the first {self.limit} records of a person ('{self.person}') count over {span}; "
+        limit = "The promise is that limit times the ε of a record, once more for each further period."
+        if not self._hidden:
+            told = "That a person is in the stream, and when their records come, is not protected; their values are."
+            return [f"{first}later ones are a public default.", limit, told]
+        return [
+            f"{first}later ones are dropped, and so are records that name no person.",
+            limit,
+            "That a person is in the stream is protected, as their values and times are.",
+            "Persons are told apart by a hash of 48 bits; two with the same hash would share one limit.",
+        ]
 
 
 def sample_persons(seed: int, rows: int) -> Numbers:
@@ -187,97 +260,6 @@ def sample_persons(seed: int, rows: int) -> Numbers:
     """
     draw = np.random.default_rng(seed)
     return np.column_stack([draw.integers(0, 1000, rows), draw.integers(0, 40, rows)]).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class Clocked:
-    """The rule of a publisher whose windows end when they are told to."""
-
-    wanted: str = "a ClockWindows publisher"
-
-    def accepts(self, value: object) -> bool:
-        return isinstance(value, ClockWindows)
-
-    def bad_values(self) -> list[object]:
-        return ["clock", 3, None]
-
-
-@dataclass(eq=False)
-class TimedWindows(WrappingPublisher):
-    """Ends the windows of `publisher` every `every` seconds, by the times that come with records or by `advance`.
-
-    A record is (value, time). The clock never goes back: a late record, or one without a time, counts where it comes.
-
-    >>> from sfumato.random import SeededSource
-    >>> publisher = TimedWindows(ClockWindows(bounds=(0, 100), epsilon=50.0), every=10.0, rng=SeededSource(1))
-    >>> records = np.column_stack([np.full(300, 40.0), np.repeat([100.0, 112.0, 131.0], 100)])
-    >>> sorted(publisher.push_many(records).size[[0, -1]].tolist()), publisher.held
-    ([100, 100], 100)
-    """
-
-    publisher: ClockWindows
-    every: float
-    rng: InitVar[Source | None] = None
-
-    RULES: ClassVar = {"publisher": Clocked(), "every": Real(0, above=True)}
-    name: ClassVar[str] = "clock"
-    needs_clock: ClassVar[bool] = True
-
-    def __post_init__(self, rng: Source | None) -> None:
-        super().__post_init__(rng)
-        self._now: int | None = None
-
-    def push(self, record: Any) -> Published:
-        return self.push_many(np.array([record], dtype=np.float64))
-
-    def push_many(self, batch: Any) -> Published:
-        records = np.asarray(batch, dtype=np.float64)
-        if not len(records):
-            return self.publisher.push_many(np.empty(0))
-        intervals = np.floor(np.nan_to_num(records[:, 1], nan=-math.inf) / self.every)
-        reached = np.maximum.accumulate(intervals)
-        starts = np.flatnonzero(np.append(True, reached[1:] != reached[:-1]))
-        ends = [*starts[1:].tolist(), len(records)]
-        left = []
-        for start, end in zip(starts.tolist(), ends, strict=True):
-            left += self._tick_until(float(reached[start]))
-            self.publisher.push_many(records[start:end, 0])
-        return join_published([*left, self.publisher.push_many(np.empty(0))])
-
-    def advance(self, now: float) -> Published:
-        """Return the rows of the intervals that have ended by the time `now`, though no record came."""
-        return join_published([*self._tick_until(math.floor(now / self.every)), self.publisher.push_many(np.empty(0))])
-
-    def _tick_until(self, interval: float) -> list[Published]:
-        if math.isinf(interval):
-            return []
-        now, self._now = self._now, max(int(interval), int(interval) if self._now is None else self._now)
-        passed = 0 if now is None else self._now - now
-        if passed > MOST_AT_ONCE:
-            self._now = now
-            raise InputError(
-                f"the clock jumps over {passed} windows of {self.every:g} seconds at once; check the records' times"
-            )
-        return [self.publisher.tick() for _ in range(passed)]
-
-    def flush(self) -> Published:
-        """Return the rows of the last interval, which ends with the stream; nothing, if the clock never started."""
-        return self.publisher.push_many(np.empty(0)) if self._now is None else self.publisher.flush()
-
-    def parameters(self) -> dict[str, Any]:
-        return {**self.publisher.parameters(), "every": self.every}
-
-    def state(self) -> bytes:
-        return self.pack_with_inner({}, {"now": self._now})
-
-    def restore(self, state: bytes) -> None:
-        self._now = self.unpack_with_inner(state).plain["now"]
-
-    def card(self, *names: str) -> Card:
-        card = self.publisher.card(*names)
-        released = msgspec.structs.replace(card.released, settings=self.parameters())
-        window = f"Windows end every {self.every:g} seconds, also when nothing came."
-        return msgspec.structs.replace(card, released=released, assumptions=[window, *card.assumptions, PUBLIC_CLOCK])
 
 
 def join_published(parts: list[Published]) -> Published:

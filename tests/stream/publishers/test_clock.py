@@ -57,7 +57,7 @@ def test_one_record_more_moves_a_padded_window_as_a_replacement_would(
 
 def test_clock_windows_say_add_or_remove() -> None:
     card = ClockWindows((0, 10)).card("x")
-    assert card.guarantee.neighbours == "streams that differ in one record, which is there or not"
+    assert card.guarantee.neighbours == "presence: streams that differ in the records of one unit, there or not"
     assert any("noisy count" in entry for entry in card.assumptions)
 
 

@@ -10,14 +10,14 @@ from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-import msgspec
 import numpy as np
 
 from sfumato.core.parameters import OneOf, Real, Whole
-from sfumato.random import KEYED, Source
+from sfumato.promise import Edges, Neighbours, Promise, Windows
+from sfumato.random import Source
 from sfumato.release import Card
 from sfumato.stream.base import DELAY, EPSILON, Integers, Numbers, Published, Sample
-from sfumato.stream.card import private_card
+from sfumato.stream.card import PRESENT, private_card, record_promise
 from sfumato.stream.noise import Interval, exact_epsilon, noise_scale
 from sfumato.stream.publishers.adaptive import BINS
 from sfumato.stream.publishers.adaptive.model import HistogramModel, NoiseScales
@@ -26,7 +26,6 @@ from sfumato.stream.state import Array, Saved
 from sfumato.stream.windows import WindowedPublisher
 
 COUNTED = Fraction(1, 10)  # the share of ε that pays for a window's count where rank blocks leave
-ADD_REMOVE = "streams that differ in one record, which is there or not"
 
 
 @dataclass(eq=False)
@@ -34,8 +33,8 @@ class ClockWindows(WindowedPublisher):
     """Windows that end when `tick` is called, hidden counts included (event level, add/remove neighbours).
 
     `kind` is "rank" (a tenth of ε for the count, the rest for rank blocks) or "adaptive" (noise of scale 1/ε on every
-    bin, whose sum is the count). `most` is the most records of an interval that count, the first ones; `expected` is
-    about how many come, a public guess.
+    bin, whose sum is the count). `most` is the most records of an interval whose rank blocks leave, the first ones;
+    `expected` is about how many come, a public guess. A group's number is that of its window, counted from 0.
 
     >>> from sfumato.random import SeededSource
     >>> publisher = ClockWindows(bounds=(0, 100), epsilon=2.0, rng=SeededSource(1))
@@ -65,10 +64,7 @@ class ClockWindows(WindowedPublisher):
     }
     OPTIONS: ClassVar = {"epsilon": EPSILON, "block": BLOCK, "bins": BINS, "expected": DELAY}
     NOTES: ClassVar = (
-        (
-            "The unit is one record (event level), there or not: a person with c records in the stream is promised c·ε "
-            "only."
-        ),
+        PRESENT,
         (
             "Windows end by the clock, which is public; how many rows leave comes from a noisy count, not from the "
             "records."
@@ -104,6 +100,17 @@ class ClockWindows(WindowedPublisher):
     def held(self) -> int:
         return len(self._waiting) + int(self._counts.sum())
 
+    @property
+    def ended(self) -> int:
+        return self._ticks
+
+    def room(self, waiting: int) -> int | None:
+        """Return how many more records of an interval can count behind `waiting` others; None where all do.
+
+        A histogram must take all: one record more would push out the last one, and two bins would change.
+        """
+        return self.most - waiting if self.kind == "rank" else None
+
     def push(self, record: float) -> Published:
         return self.push_many(np.array([float(record)]))
 
@@ -112,14 +119,15 @@ class ClockWindows(WindowedPublisher):
         if self.kind == "adaptive":
             self._counts += self._model.count(values, self._bins)
         else:
-            self._waiting += values[: self.most - len(self._waiting)].tolist()
+            self._waiting += values[: self.room(len(self._waiting))].tolist()
         return self._nothing
 
     def tick(self) -> Published:
         """Return the rows of the interval that ends now."""
         records = self.take_waiting()
         rows = self.release(records, self._ticks) if self.kind == "rank" else self._release_counts()
-        self._ticks += 1  # not the group's number, which stays if no row leaves
+        self._group = self._ticks  # a window keeps its number though no row of the one before left
+        self._ticks += 1
         return self.number_rows([rows] if len(rows) else [])
 
     def flush(self) -> Published:
@@ -160,10 +168,10 @@ class ClockWindows(WindowedPublisher):
         super().resume(saved)
 
     def card(self, *names: str) -> Card:
-        card = private_card(self, names, self.epsilon, source=self._run.source)
-        keyed = [sentence for sentence in card.assumptions if sentence == KEYED]
-        promise = msgspec.structs.replace(card.guarantee, neighbours=ADD_REMOVE)
-        return msgspec.structs.replace(card, guarantee=promise, assumptions=[*self.NOTES, *keyed])
+        return private_card(self, names, notes=self.NOTES, source=self._run.source)
+
+    def promise(self) -> Promise | None:
+        return record_promise(self.epsilon, Windows(Edges.DECLARED), neighbours=Neighbours.PRESENCE)
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:

@@ -19,10 +19,12 @@ from typing import Any
 
 import msgspec
 
+from sfumato.core.hash_chain import Head
 from sfumato.errors import InputError, ParameterError, SfumatoError
+from sfumato.promise import Neighbours
 from sfumato.release import Card
 from sfumato.stream.base import Published, Publisher
-from sfumato.stream.charge import charge_stream, refuse_uncharged
+from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
 from sfumato.stream.connectors.file.inlet import has_grown, is_known
 from sfumato.stream.connectors.file.sink import STDOUT, Sink
@@ -68,7 +70,8 @@ class Runner:
     @property
     def progress(self) -> StreamProgress:
         """How far the stream has come."""
-        return StreamProgress(self.read.records, self.journal.rows, self.journal.groups, self.publisher.held)
+        groups = max(self.journal.groups, self.publisher.ended)
+        return StreamProgress(self.read.records, self.journal.rows, groups, self.publisher.held)
 
     def run(self) -> bool:
         """Read, publish and write until the input ends or somebody wants to stop; return whether it ended."""
@@ -123,6 +126,8 @@ class Runner:
                 self._commit()
             if stopping:
                 return False
+        if self.clock is not None:
+            self._publish(self.clock)  # the clock says which windows there are, not the last record
         self._publish(self.publisher.flush)
         self._commit(ended=True)
         return True
@@ -150,6 +155,12 @@ class Runner:
     def _commit(self, *, ended: bool = False) -> None:
         self.journal.commit(self.read, self.feed.mark(self.read.offset), ended=ended)
         self._kept = time.monotonic(), self.read.records
+
+
+class CardHead(msgspec.Struct):
+    """The part of a card that names the newest checkpoint."""
+
+    checkpoint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -191,19 +202,19 @@ class Job:
     ledger: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.ledger is not None:
-            refuse_uncharged(self.promise)
-        promised = "epsilon" in self.promise.guarantee.parameters
-        if self.screen.on_bad.file is not None and promised:
+        if self._bill is not None:
+            self._bill.refuse()
+        if self.screen.on_bad.file is not None and self.publisher.promise() is not None:
             raise ParameterError(
                 f"{self.publisher.name} maps bad records to a public value, since leaving one out would tell of it; "
                 "give --on-bad clamp or default"
             )
 
     @property
-    def promise(self) -> Card:
-        """The card before a row has left."""
-        return self.publisher.card(*self.screen.released)
+    def _bill(self) -> StreamBill | None:
+        """Who pays, if anybody does."""
+        card = self.publisher.card(*self.screen.released)
+        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card)
 
     @property
     def card_file(self) -> Path:
@@ -218,16 +229,30 @@ class Job:
             sink = Sink(self.target, self.publisher, self.screen.released)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
             told = (hooks or Hooks()).with_charge(self._charge)
+            self._tell_of_older(journal, told)
             runner = Runner(feed, self.screen, self.publisher, journal, self.pace, told, self.clock)
             try:
                 complete = runner.run()
             except InputError as error:
                 raise InputError(f"{error}{self._held_note(runner.progress)}") from error
-            return Outcome(self._write_card(runner.progress), runner.progress, complete)
+            return Outcome(self._write_card(runner.progress, journal.head), runner.progress, complete)
 
     def _charge(self, stream: str) -> None:
-        if self.ledger is not None:
-            charge_stream(self.ledger, self.promise, stream)
+        if self._bill is not None:
+            self._bill.pay(stream)
+
+    def _tell_of_older(self, journal: StreamJournal, hooks: Hooks) -> None:
+        """Say that the card was written after a later checkpoint than the one that is there."""
+        if journal.head is None or not self.card_file.exists():
+            return
+        with suppress(msgspec.DecodeError, SfumatoError, OSError):
+            card = msgspec.json.decode(self.card_file.read_bytes(), type=CardHead)
+            if card.checkpoint is not None and Head.read(card.checkpoint).number > journal.head.number:
+                hooks.say(
+                    f"checkpoint '{self.checkpoint}' is number {journal.head.number}, older than number "
+                    f"{Head.read(card.checkpoint).number} of card '{self.card_file}': rows that left after it are "
+                    "released again, the same ones"
+                )
 
     def _refuse_card(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
@@ -250,15 +275,18 @@ class Job:
 
     def _held_note(self, progress: StreamProgress) -> str:
         """Return what an error must add about records that were held when it came."""
-        if self.checkpoint is not None or not progress.held:
+        if self.checkpoint is not None or not (progress.held or self.publisher.needs_clock):
             return ""
-        self._write_card(progress)
-        return f"; {progress.held} records were held and not released"
+        card = self._write_card(progress)
+        hidden = str(card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
+        return f"; {'what had come was' if hidden else f'{progress.held} records were'} held and not released"
 
-    def _write_card(self, progress: StreamProgress) -> Card:
-        card = self.promise
+    def _write_card(self, progress: StreamProgress, head: Head | None = None) -> Card:
+        card = self.publisher.card(*self.screen.released)
         released = msgspec.structs.replace(card.released, rows=progress.rows, classes=progress.groups)
-        card = msgspec.structs.replace(card, released=released)
+        card = msgspec.structs.replace(card, released=released, checkpoint=None if head is None else head.text)
+        if self._bill is not None:
+            card = self._bill.sign(card)
         if self.target.is_file():
             with self.target.open("rb") as file:
                 card = card.for_file(self.target.name, hashlib.file_digest(file, "sha256").hexdigest())
@@ -292,8 +320,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     2
     """
     source = Path(feed)
-    if not follow and source.is_file():
-        setup.refuse_still()
+    setup.refuse_feed(still=not follow and source.is_file(), endless=follow)
     job = Job(
         source,
         Path(output),

@@ -17,23 +17,23 @@ import numpy as np
 from sfumato.errors import ParameterError
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.columns import encode_persons
-from sfumato.stream.runtime.batch import Batch, WantedColumns, number
+from sfumato.stream.runtime.batch import Batch, Texts, WantedColumns, number
 from sfumato.stream.screens.base import NumberScreen, OnBad, Screened
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-def duration(text: str) -> float:
-    """Return the seconds of a duration such as `10s`, `5m`, `2h`, `30d` or `1w`.
+def duration(text: str, *, zero: bool = False) -> float:
+    """Return the seconds of a duration such as `10s`, `5m`, `2h`, `30d` or `1w`; `zero` says that 0s is one.
 
-    >>> duration("30d"), duration("0.5s")
-    (2592000.0, 0.5)
+    >>> duration("30d"), duration("0.5s"), duration("0s", zero=True)
+    (2592000.0, 0.5, 0.0)
     >>> duration("soon")
     Traceback (most recent call last):
     sfumato.errors.ParameterError: the duration 'soon' is not of the form 10s, 5m, 2h, 30d or 1w
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
-    if found is None or float(found[1]) <= 0:
+    if found is None or not (float(found[1]) > 0 or zero):
         raise ParameterError(f"the duration '{text}' is not of the form 10s, 5m, 2h, 30d or 1w")
     return float(found[1]) * UNITS[found[2]]
 
@@ -60,7 +60,8 @@ def seconds(text: str | None) -> float:
 class MarkedScreen:
     """Screens one number column and adds to each record who it is of and when it came, as publishers take them.
 
-    `time` names the column of event times; without it, `timed` takes the moment at which a record is read.
+    `time` names the column of event times; without it, `timed` takes the moment at which a record is read. `arrives`
+    adds that moment behind the time.
 
     >>> screen = MarkedScreen(NumberScreen({"hours": (0.0, 10.0)}), time="day")
     >>> screen(Batch(1, {"hours": np.array([4.0])}, {"day": ["1970-01-02"]}), 0).values.tolist()
@@ -71,6 +72,7 @@ class MarkedScreen:
     person: str | None = None
     time: str | None = None
     timed: bool = True
+    arrives: bool = False
 
     @property
     def on_bad(self) -> OnBad:
@@ -90,14 +92,21 @@ class MarkedScreen:
 
     def __call__(self, batch: Batch, first: int) -> Screened:
         """Return values, persons and times of a batch, one row for each record."""
+        now = np.full(batch.count, time.time())
         parts = [self.inner(batch, first).values]
         if self.person is not None:
-            parts.append(encode_persons(batch.texts[self.person]))
+            parts.append(self._persons(batch.texts[self.person]))
         if self.timed:
-            parts.append(self._times(batch))
+            parts.append(now if self.time is None else _seconds_of(batch.texts[self.time]))
+        if self.arrives:
+            parts.append(now)
         return Screened(np.column_stack(parts))
 
-    def _times(self, batch: Batch) -> Numbers:
-        if self.time is None:
-            return np.full(batch.count, time.time())
-        return np.array([seconds(text) for text in batch.texts[self.time]], dtype=np.float64)
+    def _persons(self, cells: Texts) -> Numbers:
+        """Return a number for each person, NaN where a record names none."""
+        named = np.array([bool(cell and cell.strip()) for cell in cells], dtype=np.bool_)
+        return np.where(named, encode_persons(cells), np.nan)
+
+
+def _seconds_of(cells: Texts) -> Numbers:
+    return np.array([seconds(text) for text in cells], dtype=np.float64)

@@ -14,7 +14,6 @@ import pytest
 pd = pytest.importorskip("pandas", reason="needs pyspark and Java 17")
 
 from sfumato.engines.spark.streams.keys import ByKey, ByPerson  # noqa: E402
-from sfumato.engines.spark.streams.noise_key import FILE, make_key, read_key  # noqa: E402
 from sfumato.engines.spark.streams.stream import SparkStream  # noqa: E402
 from sfumato.engines.spark.streams.task import Task  # noqa: E402
 from sfumato.errors import InputError, ParameterError  # noqa: E402
@@ -34,6 +33,7 @@ from sfumato.stream import (  # noqa: E402
     Publisher,
     RankWindows,
 )
+from sfumato.stream.runtime.noise_key import FILE, make_key, read_key  # noqa: E402
 from sfumato.stream.screens.base import NumberScreen, OnBad, Screen  # noqa: E402
 from sfumato.stream.screens.times import MarkedScreen  # noqa: E402
 from sfumato.stream.screens.tuples import TupleScreen  # noqa: E402
@@ -69,7 +69,7 @@ def castle() -> tuple[Publisher, Screen]:
 
 def capped() -> tuple[Publisher, Screen]:
     inner = RankWindows((0, 100), window=50, block=5)
-    return CappedPersons(inner, limit=2), MarkedScreen(NUMBERS, person="rider", timed=False)
+    return CappedPersons(inner, limit=2, person="rider"), MarkedScreen(NUMBERS, person="rider", timed=False)
 
 
 PUBLISHERS: dict[str, tuple[Publisher, Screen]] = {
@@ -209,6 +209,7 @@ def test_a_key_that_others_may_read_is_refused_without_showing_it(tmp_path: Path
         (RankWindows((0, 1)), NUMBERS, ByKey("wait"), ("t",), "column 'wait' cannot be the key"),
         (RankWindows((0, 1)), NUMBERS, ByKey("seq"), ("t",), "column 'seq' cannot be the key"),
         (RankWindows((0, 1)), NUMBERS, ByKey("stop"), (), "records need an order"),
+        (RankWindows((0, 1)), NUMBERS, ByKey("stop"), ("t", "wait"), "column 'wait' is published and cannot order"),
         (DOCA(1.0), NumberScreen({"wait": None}), ByKey("stop"), ("t",), "doca on Spark needs --bounds"),
         (
             DOCA(1.0),
@@ -231,7 +232,7 @@ def test_the_card_says_what_is_protected() -> None:
     by_key = SparkStream(publisher, screen, ByKey("stop"), ("t",)).card()
     by_person = SparkStream(publisher, screen, ByPerson("rider", 4), ("t",)).card()
     event = SparkStream(RankWindows((0, 1)), NUMBERS, ByKey("stop"), ("t",)).card()
-    assert by_key.guarantee.unit.endswith("within one value of 'stop'")
+    assert by_key.guarantee.unit == "person (rider, within one value of 'stop'): all records of one"
     assert by_person.guarantee.unit == publisher.card("wait").guarantee.unit
     assert event.guarantee.unit == "record (event level)"
     for card in (by_key, by_person, event):

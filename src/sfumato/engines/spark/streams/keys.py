@@ -6,13 +6,14 @@ what is protected: a record has one key, but a person may have records under man
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from sfumato.core.parameters import Validated, Whole
 from sfumato.errors import InputError, suggestion
+from sfumato.promise import CapPersons, Promise, ProtectPersons, derive
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 
 if TYPE_CHECKING:
@@ -55,19 +56,25 @@ class ByKey:
         """Return the type under which the key leaves: that of the column."""
         return frame.schema[self.column].dataType.simpleString()
 
-    def extend_card(self, card: Card) -> Card:
-        """Return a publisher's card with what it says about many of them."""
+    def together(self, promise: Promise) -> Promise:
+        """Return what publishers promise together that each promise that: persons only within one key."""
+        unit = promise.metric.unit
+        if not isinstance(unit, ProtectPersons):
+            return promise
+        within = f"{unit.person}, within one value of '{self.column}'"
+        steps = (replace(step, person=within) if isinstance(step, CapPersons) else step for step in promise.steps)
+        metric = replace(promise.metric, unit=replace(unit, person=within))
+        return derive(metric, tuple(steps), promise.mechanism, horizon=promise.horizon)
+
+    def extend_card(self, card: Card, promise: Promise | None) -> Card:
+        """Return a publisher's card with what it says about many of them, under their promise."""
         within = f"within one value of '{self.column}'"
-        promise = msgspec.structs.replace(card.guarantee, unit=f"{card.guarantee.unit}, {within}")
-        private = "epsilon" in card.guarantee.parameters
         notes = [
             f"Each value of '{self.column}' has a publisher of its own, and what is promised holds {within}.",
-            SUMS_UP if private else "What rows under several of them tell together about one person is not covered.",
+            SUMS_UP if promise else "What rows under several of them tell together about one person is not covered.",
             PUBLIC,
         ]
-        return _with_key(
-            card, promise if "person" in card.guarantee.unit else card.guarantee, notes, self.column, "text"
-        )
+        return _with_key(card, promise, notes, ReleasedColumn(name=self.column, role="other", type="text"))
 
 
 @dataclass(frozen=True)
@@ -105,14 +112,18 @@ class ByPerson(Validated):
         del frame
         return "int"
 
-    def extend_card(self, card: Card) -> Card:
-        """Return a publisher's card with what it says about many of them."""
+    def together(self, promise: Promise) -> Promise:
+        """Return what publishers promise together that each promise that: the same, a person has one."""
+        return promise
+
+    def extend_card(self, card: Card, promise: Promise | None) -> Card:
+        """Return a publisher's card with what it says about many of them, under their promise."""
         notes = [
             f"Persons ('{self.column}') are spread by a public hash over {self.buckets} buckets with a publisher each.",
             "All records of a person are in one bucket, so the promise is that of a single stream.",
             PUBLIC,
         ]
-        return _with_key(card, card.guarantee, notes, self.name, "integer")
+        return _with_key(card, promise, notes, ReleasedColumn(name=self.name, role="other", type="integer"))
 
 
 Keys = ByKey | ByPerson
@@ -124,7 +135,14 @@ def refuse_missing(frame: DataFrame, column: str) -> None:
         raise InputError(f"there is no column '{column}'{suggestion(column, frame.columns)}")
 
 
-def _with_key(card: Card, promise: Guarantee, notes: list[str], name: str, kind: str) -> Card:
-    columns = [*card.released.columns, ReleasedColumn(name=name, role="other", type=kind)]
-    released = msgspec.structs.replace(card.released, columns=columns)
-    return msgspec.structs.replace(card, guarantee=promise, assumptions=[*card.assumptions, *notes], released=released)
+def _with_key(card: Card, promise: Promise | None, notes: list[str], key: ReleasedColumn) -> Card:
+    parts = {name: value for name, value in card.guarantee.parameters.items() if name == "per_record"}
+    return Card(
+        version=card.version,
+        door=card.door,
+        algorithm=card.algorithm,
+        guarantee=card.guarantee if promise is None else Guarantee.of(promise, **parts),
+        assumptions=[*card.assumptions, *notes],
+        released=msgspec.structs.replace(card.released, columns=[*card.released.columns, key]),
+        warnings=card.warnings,
+    )

@@ -14,12 +14,13 @@ import msgspec
 
 from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.streams.keys import Keys, refuse_missing
-from sfumato.engines.spark.streams.noise_key import FILE
 from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task
 from sfumato.errors import ParameterError
+from sfumato.promise import OrderBy, Promise
 from sfumato.random import KeyedSource
 from sfumato.release import Card
 from sfumato.stream.base import Publisher
+from sfumato.stream.runtime.noise_key import FILE
 from sfumato.stream.screens.base import NumberScreen, Screen
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 
 COUNTS = {"group", "size", "seq", "position", "batch"}
 ENGINE = "spark"
-ORDERED = "Within a key, the records of a micro-batch come in the order of {}; no value that is published decides it."
+ORDERED = (
+    "Within a key, the records of a micro-batch come in the order of {}, which is public: no published value decides "
+    "it, nor may it be made of one."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +67,12 @@ class SparkStream:
             )
         if self.keys.name in {*self.screen.released, *COUNTS}:
             raise ParameterError(f"column '{self.keys.name}' cannot be the key of a release that has it already")
+        published = next((name for name in self.order if name in self.screen.released), None)
+        if published is not None:
+            raise ParameterError(
+                f"column '{published}' is published and cannot order the records: one changed value would move others "
+                "into another window; order them by a column that is public"
+            )
         if not self.order:
             raise ParameterError("records need an order that does not change when a task runs again; name its column")
 
@@ -91,10 +101,18 @@ class SparkStream:
         width = len(self.screen.released)
         return rows.select(*values[:width], functions.col(KEY).cast(kind).alias(self.keys.name), *values[width:])
 
+    def promise(self) -> Promise | None:
+        """Return what is promised by the publishers together, whose records are in a public order."""
+        own = self.publisher.promise()
+        if own is None:
+            return None
+        order = [OrderBy(name, protected=name in self.screen.released) for name in self.order]
+        return self.keys.together(own.before(*order, metric=own.metric))
+
     def card(self) -> Card:
         """Return the card of the release before a row has left."""
         keyed = replace(self.publisher, rng=KeyedSource(bytes(32)))  # type: ignore[type-var]  # for what its card says
-        card: Card = self.keys.extend_card(keyed.card(*self.screen.released))
+        card = self.keys.extend_card(keyed.card(*self.screen.released), self.promise())
         settings = {**card.released.settings, "engine": ENGINE, **self.keys.settings}
         order = " and then ".join(f"'{name}'" for name in self.order if not name.startswith("_sfumato")) or "arrival"
         released = msgspec.structs.replace(card.released, settings=settings)

@@ -47,7 +47,7 @@ class AdaptiveHistogram(WindowedPublisher):
 
     RULES: ClassVar = {"bounds": Interval(), **WindowedPublisher.RULES, "bins": Whole(2)}
     OPTIONS: ClassVar = {**WindowedPublisher.OPTIONS, "bins": BINS}
-    SHARED: ClassVar = (*WindowedPublisher.SHARED, "every")
+    SHARED: ClassVar = (*WindowedPublisher.SHARED, "every", "from_", "until")
     NOTES: ClassVar = (
         "Rows of a window leave in rank order, drawn from the released distribution; none comes from a record.",
         (

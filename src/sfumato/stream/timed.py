@@ -1,0 +1,241 @@
+"""Windows with declared edges before clock windows: a record belongs to the window of its own time.
+
+Whether a record is late is decided by its arrival against a watermark that no record moves, and an empty window is a
+window like any other (windows and watermarks in event time, Akidau et al. 2015).
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import InitVar, dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.core.parameters import Optional, Real
+from sfumato.errors import ParameterError
+from sfumato.promise import Promise
+from sfumato.random import Source
+from sfumato.release.card import Card, ReleasedColumn
+from sfumato.stream.base import Integers, Numbers, Published, ReleasedColumns, Sample
+from sfumato.stream.card import wrapped_card
+from sfumato.stream.edges import MOST_AT_ONCE, WindowEdges, iso
+from sfumato.stream.publishers.clock import ClockWindows
+from sfumato.stream.wrappers import WrappingPublisher, join_published
+
+START = "window_start"
+
+
+@dataclass(frozen=True)
+class Clocked:
+    """The rule of a publisher whose windows end when they are told to."""
+
+    wanted: str = "a ClockWindows publisher"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, ClockWindows)
+
+    def bad_values(self) -> list[object]:
+        return ["clock", 3, None]
+
+
+@dataclass(eq=False)
+class TimedWindows(WrappingPublisher):
+    """Windows of `publisher` that begin at `start` and last `every` seconds each, up to `until` or without an end.
+
+    Where `late` is None records do not arrive: one is (value, time), every window leaves at the end, in order, and
+    `until` must be given. Otherwise a record is (value, time, arrival), a window ends `late` seconds behind its end on
+    the clock of arrivals, and `advance` moves that clock though nothing came. A record that comes later than that, or
+    as much too early, or whose time lies in no window, is left out and changes nothing but itself.
+
+    >>> from sfumato.random import SeededSource
+    >>> inner = ClockWindows(bounds=(0, 100), epsilon=50.0)
+    >>> publisher = TimedWindows(inner, start=100.0, every=10.0, until=140.0, rng=SeededSource(1))
+    >>> records = np.column_stack([np.full(300, 40.0), np.repeat([131.0, 99.0, 112.0], 100)])
+    >>> len(publisher.push_many(records)), publisher.held
+    (0, 200)
+    >>> sorted(group.number for group in publisher.flush()), publisher.ended
+    ([1, 3], 4)
+    """
+
+    publisher: ClockWindows
+    start: float
+    every: float
+    until: float | None = None
+    late: float | None = None
+    rng: InitVar[Source | None] = None
+
+    RULES: ClassVar = {"publisher": Clocked(), **WindowEdges.RULES, "late": Optional(Real(0))}
+    name: ClassVar[str] = "clock"
+    needs_clock: ClassVar[bool] = True
+    takes_times: ClassVar[bool] = True
+
+    def __post_init__(self, rng: Source | None) -> None:
+        super().__post_init__(rng)
+        self.edges = WindowEdges(self.start, self.every, self.until)
+        self._clock = -math.inf
+        self._ahead: dict[int, array[float]] = {}  # records of windows behind the one that ends next
+        if self.late is None and self.until is None:
+            raise ParameterError("windows of records that do not arrive need an end; give until, or late")
+        if self.late is None:
+            self._refuse_many(self.edges.count)
+
+    @property
+    def delay(self) -> int:
+        """The most records held: those of the windows that can be open together, each with its most."""
+        spread = 0.0 if self.late is None else 2 * self.late
+        opened = self.edges.count if self.late is None else math.ceil(spread / self.every) + 2
+        return self.publisher.delay * opened
+
+    @property
+    def held(self) -> int:
+        return self.publisher.held + sum(map(len, self._ahead.values()))
+
+    def push(self, record: Any) -> Published:
+        return self.push_many(np.array([record], dtype=np.float64))
+
+    def push_many(self, batch: Any) -> Published:
+        records = np.asarray(batch, dtype=np.float64).reshape(-1, 2 if self.late is None else 3)
+        if self.late is None:
+            self._take(records, self.edges.count)
+            return self._nothing()
+        left = []
+        for moment, some in _arrivals(records):
+            left.append(self.advance(moment))
+            self._take(some, self.edges.begun(self._clock + self.late))
+        return join_published([*left, self._nothing()])
+
+    def advance(self, now: float) -> Published:
+        """Return the rows of the windows that have ended when the clock of arrivals shows `now`."""
+        if self.late is None:
+            raise ParameterError("no clock ends windows of records that do not arrive; flush them, or give late")
+        ended = self.edges.ended(now - self.late)
+        self._refuse_many(ended - self.ended)
+        self._clock = max(self._clock, now)
+        return self._end_windows(ended)
+
+    def flush(self) -> Published:
+        """Return the rows of all windows, or of those that have begun where records arrive."""
+        ahead = self.edges.count if self.late is None else self.edges.begun(self._clock + self.late)
+        self._refuse_many(ahead - self.ended)
+        return self._end_windows(ahead)
+
+    def _take(self, records: Numbers, begun: int) -> None:
+        """Put each record into its window, if that has begun and not ended."""
+        places = self.edges.places(records[:, 1])
+        kept = (places >= self.ended) & (places < begun)
+        for place, values in _by_place(places[kept], records[kept, 0]):
+            if place == self.ended:
+                self.publisher.push_many(values)
+            else:
+                waiting = self._ahead.setdefault(place, array("d"))
+                waiting.frombytes(values[: self.publisher.room(len(waiting))].tobytes())
+
+    def _end_windows(self, count: int) -> Published:
+        """Return the rows of all windows up to the first `count`."""
+        left = []
+        while self.ended < count:
+            left.append(self.publisher.tick())
+            self.publisher.push_many(np.array(self._ahead.pop(self.ended, ()), dtype=np.float64))
+        return join_published([*left, self._nothing()])
+
+    def _refuse_many(self, windows: int) -> None:
+        if windows > MOST_AT_ONCE:
+            raise ParameterError(
+                f"{windows} windows of {self.every:.12g} seconds from {iso(self.start)} on would leave at once, and "
+                f"{MOST_AT_ONCE} may; give longer windows or a later start"
+            )
+
+    def _nothing(self) -> Published:
+        return self.publisher.push_many(np.empty(0))
+
+    def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
+        """Return the released columns and when the window of each row begins."""
+        numbers, rows = np.unique(published.group, return_inverse=True)
+        starts = [self.edges.start_of(number) for number in numbers.tolist()]
+        return {**self.publisher.columns(published, names), START: [starts[row] for row in rows.tolist()]}
+
+    def parameters(self) -> dict[str, Any]:
+        until = None if self.until is None else iso(self.until)
+        edges = {"from": iso(self.start), "every": self.every, "until": until, "late": self.late}
+        return {**self.publisher.parameters(), **edges}
+
+    def state(self) -> bytes:
+        ahead = dict(sorted(self._ahead.items()))
+        arrays = {
+            "ahead": np.concatenate([np.empty(0), *(np.array(values) for values in ahead.values())]),
+            "places": np.array(list(ahead), dtype=np.int64),
+            "sizes": np.array([len(values) for values in ahead.values()], dtype=np.int64),
+        }
+        return self.pack_with_inner(arrays, {"clock": None if math.isinf(self._clock) else self._clock})
+
+    def restore(self, state: bytes) -> None:
+        saved = self.unpack_with_inner(state)
+        ends = np.cumsum(saved.arrays["sizes"])
+        parts = np.split(saved.arrays["ahead"], ends[:-1])
+        places = saved.arrays["places"].tolist()
+        self._ahead = {place: array("d", part.tobytes()) for place, part in zip(places, parts, strict=False)}
+        clock = saved.plain["clock"]
+        self._clock = -math.inf if clock is None else float(clock)
+
+    def card(self, *names: str) -> Card:
+        if START in names:
+            raise ParameterError(f"a column '{START}' cannot be published: rows leave with one that says their window")
+        start = ReleasedColumn(name=START, role="other", type="text")
+        return wrapped_card(self, self.publisher.card(*names), notes=self._notes(), columns=[start])
+
+    def promise(self) -> Promise | None:
+        return self.publisher.promise()  # the windows of its chain have declared edges
+
+    def _notes(self) -> list[str]:
+        last = "without an end" if self.until is None else f"up to {iso(self.until)}"
+        taken = "Records do not arrive: none is late, and all windows leave at the end."
+        if self.late is not None:
+            taken = (
+                f"A window ends {self.late:.12g} seconds behind its end on the reader's clock, which no record moves; "
+                "later records are left out."
+            )
+        return [
+            f"Windows of {self.every:.12g} seconds begin at {iso(self.start)}, {last}; each record is in its own.",
+            taken,
+            "All windows are public, those without a row too: a missing group has a noisy count of 0 or less.",
+            "A record's own time is protected with its value; one in no window, or without a time, is left out.",
+        ]
+
+    @classmethod
+    def sample(cls) -> tuple[Sample, ...]:
+        arriving = cls(ClockWindows(bounds=(0, 100), most=500), start=0.0, every=7.0, late=5.0)
+        counted = cls(ClockWindows(bounds=(0, 100), kind="adaptive", bins=16, expected=30), 0.0, 7.0, late=0.0)
+        return tuple(Sample(publisher, sample_arrivals, keeps_rows=False) for publisher in (arriving, counted))
+
+
+def sample_arrivals(seed: int, rows: int) -> Numbers:
+    """Return a stream of numbers with their times, some of them late, early or missing, and their arrivals.
+
+    >>> sample_arrivals(1, 3).shape
+    (3, 3)
+    """
+    draw = np.random.default_rng(seed)
+    arrivals = np.cumsum(draw.exponential(0.3, rows))
+    times = arrivals + draw.choice([0.0, -4.0, -20.0, 6.0, np.nan], rows, p=[0.6, 0.2, 0.1, 0.05, 0.05])
+    return np.column_stack([draw.uniform(0, 100, rows), times, arrivals])
+
+
+def _arrivals(records: Numbers) -> Iterator[tuple[float, Numbers]]:
+    """Yield the records that arrive together, with the moment; the clock never goes back."""
+    if not len(records):
+        return
+    moments = np.maximum.accumulate(records[:, 2])
+    cuts = np.flatnonzero(np.diff(moments)) + 1
+    for first, end in pairwise([0, *cuts.tolist(), len(records)]):
+        yield float(moments[first]), records[first:end]
+
+
+def _by_place(places: Integers, values: Numbers) -> Iterator[tuple[int, Numbers]]:
+    """Yield each window's number and its values in their order."""
+    order = np.argsort(places, kind="stable")
+    numbers, starts = np.unique(places[order], return_index=True)
+    yield from zip(numbers.tolist(), np.split(values[order], starts[1:]), strict=False)
