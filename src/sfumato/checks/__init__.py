@@ -7,6 +7,7 @@ from sfumato.checks.mechanisms import mechanism_checks
 from sfumato.checks.models import model_checks
 from sfumato.checks.protocols import mean_protocol_checks, protocol_checks
 from sfumato.checks.publishers import publisher_checks
+from sfumato.checks.twin import twin_checks
 
 __all__ = [
     "Check",
@@ -18,4 +19,5 @@ __all__ = [
     "model_checks",
     "protocol_checks",
     "publisher_checks",
+    "twin_checks",
 ]

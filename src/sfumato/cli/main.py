@@ -61,6 +61,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "audit_stream:stream",
         "Attack a stream publisher: guess its records, compare equal values, watch sizes and times, weigh the values.",
     ),
+    "audit twice": (
+        "audit_twice:twice",
+        "Run a command twice on neighbouring rows, forced to the same random outcomes; exit code 1 if refuted.",
+    ),
     "audit linkage": (
         "audit_linkage:linkage",
         "Link a release with an identified list: who is tied to few rows, and what do the rows tell?",
@@ -68,6 +72,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     "audit local": (
         "audit_local:local",
         "Attack files of local reports: the header's ε, the perturbing step, and a guess at every value.",
+    ),
+    "audit time": (
+        "audit_time:time",
+        "Look for a question whose time tells whether somebody's rows are there; exit code 1 if one is found.",
     ),
     "audit release": (
         "audit_release:release",

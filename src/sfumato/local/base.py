@@ -21,8 +21,10 @@ from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.core.parameters import Real, Validated
+from sfumato.core.seam import choose
 from sfumato.errors import InputError
 from sfumato.local.domain import LARGEST_DOMAIN, DomainRule, Sentence, Value, as_domain, fingerprint, hint
+from sfumato.local.laws import ReportLaw
 from sfumato.local.probabilities import log_above, loss_above
 from sfumato.local.reports.report import Report, Reports
 
@@ -176,7 +178,8 @@ class LocalProtocol(Validated, ABC):
             place = -1
         if not 0 <= place < len(self.domain):  # any other would leave the device in the clear
             raise InputError(f"place {code!r} is not in the domain; places are 0 to {len(self.domain) - 1}")
-        return Report(self.name, self.design_hash, self.domain_hash, self.draw(place))
+        payload = choose(lambda: ReportLaw(self, [place]), lambda: self.draw(place))
+        return Report(self.name, self.design_hash, self.domain_hash, payload)
 
     @cached_property
     def _codes(self) -> dict[Value, int]:
@@ -206,7 +209,8 @@ class LocalProtocol(Validated, ABC):
     def draw_answer(self, value: Value, earlier: Iterable[bytes]) -> bytes:
         """What a device keeps for a new value, given what it keeps for its earlier ones."""
         del earlier
-        return self.draw(self.encode(value))
+        code = self.encode(value)
+        return choose(lambda: ReportLaw(self, [code]), lambda: self.draw(code))
 
     def report_answer(self, kept: bytes) -> Report:
         """The report that a device sends from what it keeps."""
@@ -245,7 +249,10 @@ class LocalProtocol(Validated, ABC):
         origin = SecureSource() if source is None else source
         step = max(1, min(CHUNK_REPORTS, CHUNK_BYTES // self.report_bytes))
         chunks = (places[start : start + step].astype(np.int64) for start in range(0, places.size, step))
-        return (self.packed(self.draw_many(chunk, origin)) for chunk in chunks)
+        return (self.packed(self._pass_seam(chunk, origin)) for chunk in chunks)
+
+    def _pass_seam(self, codes: Codes, source: Source) -> Payload:
+        return choose(lambda: ReportLaw(self, codes.tolist()), lambda: self.draw_many(codes, source))
 
     def packed(self, payload: Payload) -> Reports:
         """Rows of payload under this protocol's fingerprints."""

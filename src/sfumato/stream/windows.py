@@ -50,6 +50,7 @@ class WindowedPublisher(Publisher):
         self._waiting: list[Any] = []
         self._seq = self._group = 0
         self.prepare()
+        _ = self.promise()  # a chain without a map cannot be built
 
     @property
     @abstractmethod

@@ -16,7 +16,7 @@ from sfumato.audit.composition.answers import Asked, Claim, NeighbourAnswers, Nu
 from sfumato.audit.composition.neighbours import Change, Classes, Flags, Neighbourhood, change, tabulate_changes
 from sfumato.audit.composition.random_groups import audited_groups
 from sfumato.core.progress import tell
-from sfumato.errors import UnsatisfiableError
+from sfumato.errors import InputError, UnsatisfiableError
 from sfumato.evaluate.workload import Counting
 from sfumato.models.base import Model
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
@@ -59,6 +59,8 @@ def composition(  # noqa: PLR0913  # the release, the answers, and how long to l
     ('REFUTED', 10.0, 0.0, 2.72)
     """
     claim = Claim(epsilon, query, answer, trials, seed)
+    if table.rows == 0:
+        raise InputError("the table has no rows; there is nothing to attack")
     chosen = Mondrian() if anonymizer is None else anonymizer
     if isinstance(chosen, Anatomy):
         return audited_groups(table, schema, models, chosen, claim)

@@ -7,6 +7,7 @@ nothing. `docs/guides/audit.md` shows it on somebody else's mechanism.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,18 +16,19 @@ from typing import Any, NamedTuple
 
 from sfumato.audit.twin.exact import exact_delta, law_of
 from sfumato.audit.twin.public import first_difference, plain
-from sfumato.audit.twin.watch import Follower, Recorder
+from sfumato.audit.twin.watch import Follower, Recorder, used_twice
 from sfumato.core.seam import Watcher, watched_by
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.promise.cost import Cost, Number, amount
 from sfumato.promise.zcdp import epsilon_of
-from sfumato.random.laws import Loss
+from sfumato.random.laws import Loss, Uniform
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 ROUNDING = 1 + 1e-9  # sums of floats, nothing else
 SURELY = 1e-12  # of probability, likewise
 TIMES = 3
 LARGEST_RHO = 1e6
+LONGEST = 200  # characters of an outcome in a reason
 Run = Callable[[Any], Any]
 
 
@@ -131,11 +133,12 @@ def run_pair(run: Run, pair: Pair, cost: Cost) -> Passed:
     follower = Follower(recorder.choices)
     right = observe(run, pair.right, follower)
     follower.finish()
-    apart = first_difference(left, right)
+    apart, twice_used = first_difference(left, right), used_twice(recorder.choices)
     if follower.difference is not None:
-        reason: str | None = f"{follower.difference}{f'; {apart}' if apart and 'error' in apart else ''}"
+        reason: str | None = f"{follower.difference}; {apart or 'the outcomes are the same'}"
     else:
-        reason = _excess(follower, cost) if apart is None else f"{apart}, and no watched draw explains it"
+        reason = twice_used or _excess(follower, cost)
+        reason = reason if apart is None else f"{apart}, and no watched draw explains it"
     return Passed(reason, _told(follower.loss, cost), len(recorder.choices))
 
 
@@ -198,13 +201,21 @@ def _converted(loss: Loss, delta: float) -> float:
 
 def _run_exactly(run: Run, pair: Pair, cost: Cost) -> Passed:
     """Return what the exact laws of both sides show, where a hidden draw is summed out."""
-    with watched_by(None):
-        left, right = (law_of(partial(_public, run), given) for given in (pair.left, pair.right))
+    lots: dict[Uniform, Any] = {}
+    left, right = (law_of(partial(_public, run), given, lots) for given in (pair.left, pair.right))
     delta, worst = exact_delta(left, right, float(cost.epsilon))
     if delta <= float(cost.delta) * ROUNDING + SURELY:
         return Passed(None, float(cost.epsilon), len(left))
     told = f"by exact sums delta is {delta:.4g} at epsilon {cost.epsilon} where {cost} is promised"
-    return Passed(f"{told}; {worst[:200]} tells most", float(cost.epsilon), len(left))
+    return Passed(f"{told}; {_shown(worst)} tells most", float(cost.epsilon), len(left))
+
+
+def _shown(outcome: str) -> str:
+    """Return the rows of an outcome, or all of it, short enough to be read."""
+    found = json.loads(outcome)
+    rows = found.get("rows", found) if isinstance(found, dict) else found
+    text = json.dumps(rows, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _public(run: Run, given: Any) -> Any:

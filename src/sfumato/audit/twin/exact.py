@@ -35,6 +35,7 @@ class Explorer:
     """
 
     branches: list[int]
+    lots: dict[Uniform, Any] | None = None
     taken: list[int] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
     chance: float = 1.0
@@ -42,11 +43,8 @@ class Explorer:
 
     def choose(self, law: Law, draw: Callable[[], Outcome]) -> Outcome:
         """Return one outcome of the choice; an order is left as it is, and remembered."""
-        del draw
-        if isinstance(law, Uniform) and law.kind == "order":
-            self.shuffled.add(law.count)
-            order: Any = np.arange(law.count)
-            return order  # type: ignore[no-any-return]
+        if isinstance(law, Uniform):
+            return self._take_lot(law, draw)
         if not hasattr(law, "outcomes"):
             raise ParameterError(f"a draw of {law.public[0]} beside a hidden sample cannot be summed out")
         outcomes = list(law.outcomes())
@@ -58,6 +56,17 @@ class Explorer:
         self.chance *= chance
         return outcome  # type: ignore[no-any-return]
 
+    def _take_lot(self, law: Uniform, draw: Callable[[], Outcome]) -> Outcome:
+        """Return an order as it is, and any other draw that no record decides as it came first."""
+        if law.kind == "order":
+            self.shuffled.add(law.count)
+            order: Any = np.arange(law.count)
+            return order  # type: ignore[no-any-return]
+        lots = self.lots if self.lots is not None else {}
+        if law not in lots:
+            lots[law] = draw()
+        return lots[law]  # type: ignore[no-any-return]
+
     def next_branches(self) -> list[int] | None:
         """Return the branches of the next run, None after the last one."""
         for place in range(len(self.taken) - 1, -1, -1):
@@ -66,8 +75,8 @@ class Explorer:
         return None
 
 
-def law_of(run: Callable[[Any], Any], given: Any) -> Outcomes:
-    """Return every public outcome of a run on an input with its exact probability.
+def law_of(run: Callable[[Any], Any], given: Any, lots: dict[Uniform, Any] | None = None) -> Outcomes:
+    """Return every public outcome of a run on an input with its exact probability; `lots` are what both sides share.
 
     >>> from fractions import Fraction
     >>> from sfumato.random import noise_from
@@ -75,10 +84,11 @@ def law_of(run: Callable[[Any], Any], given: Any) -> Outcomes:
     {'0': 0.25, '1': 0.75}
     """
     found: Outcomes = {}
+    shared: dict[Uniform, Any] = {} if lots is None else lots
     branches: list[int] | None = []
     runs = 0
     while branches is not None:
-        explorer = Explorer(branches)
+        explorer = Explorer(branches, shared)
         with watched_by(explorer):
             outcome = plain(run(given))
         text = json.dumps(_sorted(outcome, explorer.shuffled), sort_keys=True, default=str)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sfumato.audit.twin import Pair
 
 Records = npt.NDArray[Any]
+Bounds = tuple[float, float]
 HUGE = 1e300
 NASTY = {"missing": math.nan, "huge": HUGE, "as far below": -HUGE, "infinite": math.inf}
 
@@ -32,25 +33,26 @@ def places_of(count: int, edge: int = 0) -> dict[str, int]:
     return found if count else {}
 
 
-def changed_values(records: Records, bounds: tuple[float, float], *, edge: int = 0) -> Iterator[Pair]:
-    """Yield neighbours of equal length that differ in the value of one record (its first column).
+def changed_values(records: Records, bounds: Bounds | Sequence[Bounds], *, edge: int = 0) -> Iterator[Pair]:
+    """Yield neighbours of equal length that differ in the value of one record, or in all of its values.
 
     >>> pairs = list(changed_values(np.array([1.0, 2.0, 3.0]), (0, 10)))
     >>> len(pairs), pairs[0].words
     (21, "the first record's value: lowest")
     """
-    low, high = bounds
+    low, high = np.asarray(bounds, dtype=np.float64).T
     for name, place in places_of(len(records), edge).items():
-        other = _values(records)[(place + 1) % len(records)]
-        new = {"lowest": low, "highest": high, **NASTY, "equal to another": other}
-        here = {"lowest": high} if name == "first" else {}  # from one end of the bounds to the other
+        new = {"lowest": low, "highest": high, **NASTY, "equal to another": records[(place + 1) % len(records)]}
         for kind, value in new.items():
-            left = _with_value(records, [place], here.get(kind, _values(records)[place]))
-            if kind in NASTY or kind in here or not np.array_equal(value, _values(records)[place]):
-                yield Pair(left, _with_value(records, [place], value), f"the {name} record's value: {kind}")
+            left, right = records.copy(), records.copy()
+            right[place] = value
+            if kind == "lowest" and name == "first":
+                left[place] = high  # from one end of the bounds to the other
+            if not np.array_equal(left, right, equal_nan=True):
+                yield Pair(left, right, f"the {name} record's value: {kind}")
 
 
-def changed_persons(records: Records, bounds: tuple[float, float], column: int = 1) -> Iterator[Pair]:
+def changed_persons(records: Records, bounds: Bounds, column: int = 1) -> Iterator[Pair]:
     """Yield neighbours that differ in the values of one person: the one with most records, the first, the last.
 
     >>> records = np.array([[1.0, 7], [2.0, 7], [3.0, 8]])
@@ -67,7 +69,7 @@ def changed_persons(records: Records, bounds: tuple[float, float], column: int =
             yield Pair(left, right, f"all {len(rows)} values of the {name} person: {kind}")
 
 
-def present_or_not(records: Records, bounds: tuple[float, float]) -> Iterator[Pair]:
+def present_or_not(records: Records, bounds: Bounds) -> Iterator[Pair]:
     """Yield neighbours of which one has a record that the other lacks, nobody else's record being touched.
 
     >>> [pair.words for pair in present_or_not(np.array([1.0, 2.0]), (0, 9))][:2]
@@ -105,11 +107,6 @@ def odd_times(records: Records, every: float, column: int = 1) -> Iterator[Pair]
             extra[0, column] = time
             more = np.concatenate([records[:place], extra, records[place:]])
             yield Pair(records, more, f"a record more, its time: {name}{where}")
-
-
-def _values(records: Records) -> Records:
-    """Return the first column, or the records themselves where they are plain values."""
-    return records if records.ndim == 1 else records[:, 0]
 
 
 def _with_value(records: Records, rows: Sequence[int], value: Any) -> Records:

@@ -6,10 +6,12 @@ registered (Zhang et al. 2020 generate neighbours from the type of the input in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from sfumato.audit.twin import Pair, TwinPath
 from sfumato.audit.twin.neighbours import Records, changed_persons, changed_values, odd_times, present_or_not
@@ -17,7 +19,7 @@ from sfumato.dp.mechanisms.base import Mechanism
 from sfumato.promise.cost import Cost
 from sfumato.random import SecureSource
 from sfumato.release.card import Guarantee
-from sfumato.stream.base import AUDITED, Publisher, Sample
+from sfumato.stream.base import AUDITED, Published, Publisher, Sample
 
 RECORDS = 150
 SEED = 7
@@ -52,14 +54,33 @@ def publisher_path(sample: Sample, *, by_one: bool = False) -> TwinPath | None:
     if "epsilon" not in guarantee.parameters:
         return None
 
-    def run(records: Records) -> Any:
-        publisher: Publisher = replace(sample.publisher, rng=SecureSource())  # type: ignore[type-var]
-        parts = [publisher.push(record) for record in records] if by_one else [publisher.push_many(records)]
-        return [part for part in (*parts, publisher.flush()) if len(part)]
-
     records = sample.records(SEED, RECORDS)
+    end = float(np.nanmax(records[:, -1])) if records.ndim == 2 and len(records) else 0.0
+
+    def run(given: Records) -> Any:
+        publisher: Publisher = replace(sample.publisher, rng=SecureSource())  # type: ignore[type-var]
+        parts = [publisher.push(record) for record in given] if by_one else [publisher.push_many(given)]
+        if getattr(publisher, "late", None) is not None and hasattr(publisher, "advance"):
+            parts.append(publisher.advance(end))  # the public clock goes on, whoever came
+        return joined([*parts, publisher.flush()])
+
     pairs = publisher_pairs(sample.publisher, records, guarantee)
     return TwinPath(f"publisher {sample.publisher.name}", run, pairs, cost_of(guarantee), times=1)
+
+
+def joined(parts: Sequence[Published]) -> dict[str, Any]:
+    """Return the rows of several calls as one: in which call they left depends on the arrivals, which are public.
+
+    >>> joined([Published.empty(), Published.empty()])
+    {'values': [], 'group': [], 'size': [], 'seq': [], 'position': []}
+    """
+    some = [part for part in parts if len(part)]
+    names = ("values", "group", "size", "seq", "position")
+    return {name: [row for part in some for row in _rows(getattr(part, name))] for name in names}
+
+
+def _rows(column: Records | None) -> list[Any]:
+    return [] if column is None else list(column.tolist())
 
 
 def publisher_pairs(publisher: Any, records: Records, guarantee: Guarantee) -> Iterator[Pair]:
@@ -78,7 +99,8 @@ def publisher_pairs(publisher: Any, records: Records, guarantee: Guarantee) -> I
         every = getattr(publisher, "every", None)
         timed = odd_times(records, every) if every and records.ndim == 2 else iter(())
         return chain(present_or_not(records, bounds), timed)
-    return changed_values(records, bounds, edge=publisher.delay + 1)
+    several = getattr(publisher, "bounds", None) if records.ndim == 2 else None
+    return changed_values(records, several or bounds, edge=publisher.delay + 1)
 
 
 def value_bounds(publisher: Any) -> tuple[float, float]:

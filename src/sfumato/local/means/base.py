@@ -16,10 +16,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sfumato.core.parameters import Real, Validated
+from sfumato.core.seam import choose
 from sfumato.errors import InputError, ParameterError
 from sfumato.local import device
 from sfumato.local.base import EPSILON
 from sfumato.local.domain import fingerprint
+from sfumato.local.laws import MeanReportLaw
 from sfumato.local.probabilities import SCALE
 
 if TYPE_CHECKING:
@@ -135,10 +137,17 @@ class MeanProtocol(Validated, ABC):
         """A fresh report of a value, drawn from the operating system's generator, in pure Python."""
         place = self.position(value)
         step = math.floor(place)
-        return self.draw(step + (device.words64(1)[0] < (place - step) * SCALE))
+        return choose(
+            lambda: MeanReportLaw(self, [place]),
+            lambda: self.draw(step + (device.words64(1)[0] < (place - step) * SCALE)),
+        )
 
     def _grid_position(self, value: Any) -> Any:
         return 2 * STEPS * ((value - self.low) / (self.high - self.low)) - STEPS
+
+    @abstractmethod
+    def probability(self, report: int, step: int) -> Fraction | float:
+        """The probability of a report of a grid point, or a number in proportion to it."""
 
     @abstractmethod
     def draw(self, step: int) -> int:
@@ -152,7 +161,11 @@ class MeanProtocol(Validated, ABC):
         from sfumato.random import SecureSource
 
         origin = SecureSource() if source is None else source
-        return self.draw_many(round_at_random(self._grid_position(self.checked(values)), origin), origin)
+        places = self._grid_position(self.checked(values))
+        return choose(
+            lambda: MeanReportLaw(self, places.tolist()),
+            lambda: self.draw_many(round_at_random(places, origin), origin),
+        )
 
     def checked(self, values: npt.ArrayLike) -> Reals:
         """The values as numbers, all of them within the bounds; others are refused and counted."""

@@ -66,6 +66,9 @@ class LaplaceMean(MeanProtocol):
     def parts(self, reports: Integers) -> Parts:
         return [(abs(reports) < 2**62, Fraction(1, STEPS))]
 
+    def probability(self, report: int, step: int) -> float:
+        return math.exp(-abs(report - step) / self.scale)
+
     def draw(self, step: int) -> int:
         return step + device_laplace(self.scale)
 
@@ -119,6 +122,11 @@ class Duchi(MeanProtocol):
 
     def parts(self, reports: Integers) -> Parts:
         return [(abs(reports) == 1, Fraction(SCALE, 2 * self.truth - SCALE))]
+
+    def probability(self, report: int, step: int) -> Fraction:
+        right, truth = Fraction(step + STEPS, 2 * STEPS), Fraction(self.truth, SCALE)
+        told = right * truth + (1 - right) * (1 - truth)
+        return {1: told, -1: 1 - told}.get(report, Fraction(0))
 
     def draw(self, step: int) -> int:
         end = 1 if device.below(2 * STEPS) < step + STEPS else -1
@@ -188,6 +196,12 @@ class Piecewise(MeanProtocol):
         inside = Fraction(self.inside, SCALE)
         expected = inside - (1 - inside) * Fraction(self.width, 2 * STEPS)  # of a report, in steps for each step
         return [(abs(reports) <= STEPS + self.half, 1 / (expected * STEPS))]
+
+    def probability(self, report: int, step: int) -> Fraction:
+        inside = Fraction(self.inside, SCALE)
+        if abs(report) > STEPS + self.half:
+            return Fraction(0)
+        return inside / self.width if abs(report - step) <= self.half else (1 - inside) / (2 * STEPS)
 
     def draw(self, step: int) -> int:
         if device.words64(1)[0] < self.inside:
@@ -261,6 +275,12 @@ class Hybrid(MeanProtocol):
         extreme = abs(reports) == end
         worth = self.duchi.parts(reports)[0][1] / end
         return [*(self.piecewise.parts(reports) if self.coin else []), (extreme, worth)]
+
+    def probability(self, report: int, step: int) -> Fraction:
+        coin, end = Fraction(self.coin, SCALE), STEPS + self.piecewise.half + 1
+        if abs(report) == end:
+            return (1 - coin) * self.duchi.probability(report // end, step)
+        return coin * self.piecewise.probability(report, step)
 
     def draw(self, step: int) -> int:
         if device.words64(1)[0] < self.coin:

@@ -13,11 +13,13 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
+from sfumato.core import seam
 from sfumato.core.parameters import OneOf, Whole
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.local import device
 from sfumato.local.base import EPSILON, LocalProtocol
 from sfumato.local.domain import Value
+from sfumato.local.laws import Lots
 from sfumato.local.probabilities import asked_loss, log_above, loss_above
 from sfumato.local.protocol_choice import choose
 from sfumato.local.reports.report import Report, Reports
@@ -122,7 +124,7 @@ class Attributes:
 
     def draw(self) -> str:
         """One attribute by its share. A device that is asked again and again draws once and keeps it (see `Memory`)."""
-        lot = device.below(LOTS)
+        lot = seam.choose(lambda: Lots(1), lambda: device.below(LOTS))
         return next(name for name, end in self._ends() if lot < end)
 
     def _ends(self) -> list[tuple[str, int]]:
@@ -142,7 +144,8 @@ class Attributes:
             raise InputError(f"reports need one value of each attribute ({', '.join(self.protocols)}) for every user")
         if self.mode == "split":
             return {name: self.protocols[name].report_many(places, source) for name, places in codes.items()}
-        lots = uniform_integers(LOTS, sizes.pop(), source)
+        users = sizes.pop()
+        lots = seam.choose(lambda: Lots(users), lambda: uniform_integers(LOTS, users, source))
         drawn = np.searchsorted(np.array([end for _, end in self._ends()]), lots, side="right")
         return {
             name: self.protocols[name].report_many(np.asarray(codes[name])[drawn == number], source)

@@ -15,10 +15,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from sfumato.core.parameters import Real, Whole
+from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.device import below, pack_bits, words64
 from sfumato.local.domain import Value
+from sfumato.local.laws import KeptBitsLaw, Lots
 from sfumato.local.probabilities import SCALE, asked_loss, exp_below, log_above, threshold_above, threshold_below
 from sfumato.local.reports.report import Report
 
@@ -151,19 +153,28 @@ class Rappor(LocalProtocol):
 
         A device that changes its value stays in its cohort, which would tell of the change otherwise.
         """
-        cohort = below(self.cohorts) if cohort is None else cohort
-        own = self.bloom(value, cohort)
-        words = words64(self.bits)
-        ones = (bit for bit in range(self.bits) if (bit in own) != (words[bit] < self.flip))
-        return cohort.to_bytes(COHORT_BYTES, "little") + pack_bits(ones, self.bits)
+        cohort = choose(lambda: Lots(1), lambda: below(self.cohorts)) if cohort is None else cohort
+        own, flip = self.bloom(value, cohort), Fraction(self.flip, SCALE)
+        head = cohort.to_bytes(COHORT_BYTES, "little")
+
+        def draw() -> bytes:
+            words = words64(self.bits)
+            return pack_bits((bit for bit in range(self.bits) if (bit in own) != (words[bit] < self.flip)), self.bits)
+
+        return head + choose(lambda: KeptBitsLaw(own, self.bits, (1 - flip, flip), head), draw)
 
     def instantaneous(self, kept: bytes) -> Report:
         """A fresh report from a permanent answer."""
         q, p = self.again
-        words = words64(self.bits)
         kept_bits = int.from_bytes(kept[COHORT_BYTES:], "little")
-        ones = (bit for bit in range(self.bits) if words[bit] < (q if kept_bits >> bit & 1 else p))
-        payload = kept[:COHORT_BYTES] + pack_bits(ones, self.bits)
+
+        def draw() -> bytes:
+            words = words64(self.bits)
+            ones = (bit for bit in range(self.bits) if words[bit] < (q if kept_bits >> bit & 1 else p))
+            return pack_bits(ones, self.bits)
+
+        chances = Fraction(q, SCALE), Fraction(p, SCALE)
+        payload = kept[:COHORT_BYTES] + choose(lambda: KeptBitsLaw(set(), self.bits, chances, kept), draw)
         return Report(self.name, self.design_hash, self.domain_hash, payload)
 
     @property
