@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.audit.twin import Pair, Run, TwinPath
 from sfumato.audit.twin.neighbours import places_of
+from sfumato.audit.twin.sandbox import quick_folder
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.means.base import MeanProtocol
@@ -41,7 +42,7 @@ def protocol_paths(protocol: LocalProtocol) -> Iterator[TwinPath]:
         return [[report.payload for report in reports], estimate.counts, estimate.variance]
 
     def memory(values: Sequence[Value]) -> Any:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
             kept = [Memory(Path(folder) / f"{number}.json", protocol.epsilon) for number in range(len(values))]
             rounds = [zip(kept, values, strict=True) for _ in range(2)]
             return [one.report(protocol, value, period="May").payload for each in rounds for one, value in each]
