@@ -19,7 +19,7 @@ secure shuffle. Where a goal has ≥, more is better; where it has ≤, less is.
 Data: Mondrian, Datafly, CSV and `check` rows have integer columns age 16-94, sex 1-2, education 1-17, birthplace 1-57,
 uniform and independent, k = 10; microaggregation has Gaussian columns; Adult and the SMART 9 readings are read from
 `SFUMATO_DATA`. A question's time includes ledger, rows, noise and the stored answer, without the delay that hides
-timing (`latency`); streams include their noise.
+timing (`deadline`); streams include their noise.
 """
 AGREEMENT = """\
 `check` and pyCANON are compared in k, distinct l, t (equal distance for words, ordered for numbers), α, basic β and δ.

@@ -21,6 +21,7 @@ from sfumato.promise import (
     Windows,
     derive,
 )
+from sfumato.promise.chain import Step
 
 TIMES = 2000
 MILLISECOND = 1e-3
@@ -30,7 +31,7 @@ def derived() -> float:
     """Return the seconds of one promise: a capped stream, derived and priced for a ledger."""
     drives = Metric(ProtectPersons("drive"), Neighbours.VALUE, Input.RECORDS)
     start = time.perf_counter()
-    steps = [CapPersons("drive", 30, excess=Excess.REPLACED), Clamp(), Windows(Edges.POSITION)]
+    steps: list[Step] = [CapPersons("drive", 30, excess=Excess.REPLACED), Clamp(), Windows(Edges.POSITION)]
     promise = derive(drives, steps, PerRow(Cost(epsilon="0.1"), Neighbours.VALUE))
     promise.cost_for(ProtectPersons("drive"), Neighbours.VALUE)
     return time.perf_counter() - start

@@ -287,7 +287,9 @@ def test_noise_of_a_stream_is_left_to_its_own_audit(tmp_path: Path) -> None:
     assert "sfumato audit stream" in found["k-anonymity with ε=1"].evidence["not audited"]
 
 
-@pytest.mark.parametrize("k, beta, loss", [(10, 0.1, 1.0), (5, 0.3, 1.0), (20, 0.5, 2.0), (3, 0.05, 0.2)])
+@pytest.mark.parametrize(
+    "k, beta, loss", [(10, 0.1, 1.0), (5, 0.3, 1.0), (20, 0.5, 2.0), (3, 0.05, 0.2), (50, 1e-5, 2e-5), (10, 0.2, 60.0)]
+)
 def test_the_delta_of_sampling_is_worked_out_twice(k: int, beta: float, loss: float) -> None:
     assert sampled_delta(k, beta, loss)[0] == pytest.approx(float(exact_delta(k, exact(beta), exact(loss))), rel=1e-6)
 

@@ -16,8 +16,9 @@ import pytest
 from sfumato import plugins, stream
 from sfumato.checks import Check, ConformanceError, publisher_checks
 from sfumato.random import Source
-from sfumato.stream import CASTLE, DOCA, CappedPersons, ClockWindows, Published, Publisher
+from sfumato.stream import CASTLE, DOCA, CappedPersons, ClockWindows, Published, Publisher, TimedWindows
 from sfumato.stream.base import Numbers, Sample
+from sfumato.stream.noise import run_of
 from sfumato.stream.runtime.batch import Batch, WantedColumns
 from sfumato.stream.runtime.checkpoint import CheckpointFolder
 from sfumato.stream.screens.base import OnBad, Screened
@@ -25,7 +26,7 @@ from sfumato.stream.screens.base import OnBad, Screened
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOT_BY_NAME: list[type[Publisher]] = [CappedPersons, ClockWindows]
+NOT_BY_NAME: list[type[Publisher]] = [CappedPersons, ClockWindows, TimedWindows]
 OFFERED = list(plugins.every("publishers", Publisher).values())
 SAMPLES = [sample for kind in (*OFFERED, *NOT_BY_NAME) for sample in kind.sample()]
 KEEPING = [sample for sample in SAMPLES if sample.keeps_rows]
@@ -147,7 +148,7 @@ class Keyless(DOCA):
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__(rng)
-        self._run.keyed = False
+        self._run = run_of(self, None)
 
 
 def failing(publisher: Publisher) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import hmac
 import pickle
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,11 +28,36 @@ def words(*context: Any, key: bytes = KEY) -> list[int]:
     return found
 
 
-def test_the_words_are_chacha20_under_the_hmac_of_the_context() -> None:
+def test_the_words_are_aes_in_counter_mode_from_the_hmac_of_the_context() -> None:
     message = b"4:text6:meters" + b"6:number2:-7"
-    digest = hmac.new(KEY, message, hashlib.sha256).digest()
-    stream = Cipher(algorithms.ChaCha20(digest, bytes(16)), mode=None).encryptor().update(bytes(32))
+    seed = np.frombuffer(hmac.new(KEY, message, hashlib.sha256).digest()[:16], dtype="<u8")
+    counters = b"".join((seed ^ np.array([0, ahead], dtype="<u8")).tobytes() for ahead in range(2))
+    key = hmac.new(KEY, b"words", hashlib.sha256).digest()
+    book = modes.ECB()  # noqa: S305  # the blocks are counters
+    stream = Cipher(algorithms.AES(key), book).encryptor().update(counters)
     assert words("meters", -7) == np.frombuffer(stream, dtype="<u4").tolist()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 32, 33])
+def test_rows_drawn_together_are_those_drawn_alone_and_follow_number_content_and_width(width: int) -> None:
+    source = KeyedSource(KEY, "rows")
+    rows = np.random.default_rng(1).integers(0, 9, (50, width))
+    seeds = source.row_seeds(7, rows)
+    assert np.array_equal(seeds[20:], source.row_seeds(27, rows[20:]))
+    same = np.zeros((50, width), dtype=np.int64)
+    changed = same.copy()
+    changed[:, -1] += 1
+    found = [source.row_seeds(0, same), source.row_seeds(0, changed), source.row_seeds(0, same.astype(np.float64))]
+    found += [source.row_seeds(0, np.zeros((50, width + 1), dtype=np.int64)), KeyedSource(KEY).row_seeds(0, same)]
+    everything = np.concatenate(found)
+    assert len(np.unique(everything, axis=0)) == len(everything)
+
+
+def test_a_copy_of_a_keyed_source_begins_at_its_first_word() -> None:
+    source = KeyedSource(KEY, "meters")
+    source.words(5)
+    for twin in (copy.copy(source), copy.deepcopy(source)):
+        assert twin.words(8).tolist() == words("meters")
 
 
 @given(st.lists(PARTS, max_size=4), st.lists(PARTS, max_size=4))
@@ -143,8 +169,8 @@ def test_adaptive_noise_is_another_when_the_same_records_fall_into_other_bins() 
         publisher.push_many(np.concatenate([past, last]))
         kept.append(seen[-1])
     first, second = kept
-    assert first[0] == second[0] == 1
-    assert not np.array_equal(first[2], second[2])  # the bins are part of what decides the noise
+    assert first[3:5] == second[3:5] == (1, "bins")
+    assert not np.array_equal(first[5], second[5])  # the bins are part of what decides the noise
 
 
 @pytest.mark.parametrize("publisher", [NaiveLaplace(bounds=(0, 10)), DOCA(sensitivity=10, delay=20, beta=3)])

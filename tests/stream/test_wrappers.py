@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from sfumato.checks import publisher_checks
 from sfumato.errors import ParameterError
+from sfumato.promise import Cost, Edges, Neighbours, Promise, ProtectPersons, ProtectRows, Unit, Windows
 from sfumato.random import SeededSource
-from sfumato.stream.base import Numbers
+from sfumato.stream.base import Numbers, Publisher
+from sfumato.stream.card import record_promise
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.publishers.doca import DOCA
@@ -164,6 +166,37 @@ def test_persons_and_windows_in_time_agree_on_what_is_late() -> None:
     assert publisher.held == 2
     assert publisher.needs_clock
     assert "window_start" in publisher.columns(publisher.push_many(np.empty((0, 4))), ["x"])
+
+
+class Boastful(RankWindows):
+    """Windows of so many records that claim to hide which records there are."""
+
+    def promise(self) -> Promise | None:
+        return record_promise(self.epsilon, Windows(Edges.POSITION), neighbours=Neighbours.PRESENCE)
+
+
+def test_a_chain_without_a_map_cannot_be_built() -> None:
+    with pytest.raises(ParameterError, match="one record more moves all later ones into other windows"):
+        Boastful((0, 10))
+    with pytest.raises(ParameterError, match="a differentially private publisher of one number"):
+        CappedPersons(CappedPersons(RankWindows((0, 10))))
+
+
+@pytest.mark.parametrize(
+    "publisher, unit, neighbours, cost",
+    [
+        (RankWindows((0, 10), epsilon=0.1), ProtectRows(), Neighbours.VALUE, "0.1"),
+        (RankWindows((0, 10), epsilon=0.1), ProtectRows(3), Neighbours.VALUE, "0.3"),
+        (ClockWindows((0, 10), epsilon=0.1), ProtectRows(), Neighbours.VALUE, "0.2"),
+        (CappedPersons(RankWindows((0, 10), epsilon=0.1), 3), ProtectPersons("person"), Neighbours.VALUE, "0.3"),
+        (CappedPersons(ClockWindows((0, 10), epsilon=0.1), 3), ProtectPersons("person"), Neighbours.PRESENCE, "0.3"),
+        (CappedPersons(ClockWindows((0, 10), epsilon=0.1), 3), ProtectPersons("person"), Neighbours.VALUE, "0.6"),
+    ],
+)
+def test_a_promise_is_derived_and_priced(publisher: Publisher, unit: Unit, neighbours: Neighbours, cost: str) -> None:
+    promise = publisher.promise()
+    assert promise is not None
+    assert promise.cost_for(unit, neighbours) == Cost(epsilon=cost)
 
 
 def person_records(seed: int, rows: int) -> Numbers:

@@ -208,7 +208,7 @@ def test_an_unforeseen_error_is_one_sentence_too(
         raise ZeroDivisionError("two\nlines")
 
     monkeypatch.delenv("SFUMATO_TRACEBACK", raising=False)
-    monkeypatch.setattr("sfumato.table.read", fail)
+    monkeypatch.setattr("sfumato.table.io.read_hashed", fail)
     assert run(ASK) == 2
     err = capsys.readouterr().err
     assert err.startswith("sfumato: internal error (ZeroDivisionError: two lines)")

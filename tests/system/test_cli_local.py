@@ -210,3 +210,113 @@ def test_files_of_two_protocols_do_not_add_up(folder: Path, capsys: pytest.Captu
     assert run(["local", "estimate", "a.bin", "./a.bin", "-o", "c.csv"]) == 2
     assert "named twice" in capsys.readouterr().err
     assert "c.csv" not in names(folder)
+
+
+def make_ledger(folder: Path, *further: str) -> None:
+    """A ledger about the riders, over another table of theirs."""
+    columns = {"rider": "category", "age": "integer"}
+    text = "".join(f'[columns.{name}]\nrole = "sensitive"\ntype = "{kind}"\n' for name, kind in columns.items())
+    (folder / "riders.toml").write_text(text)
+    (folder / "riders.csv").write_text("rider,age\na,31\nb,47\n")
+    command = ["budget", "create", "l", "--data", "riders.csv", "--schema", "riders.toml", "--epsilon", "9"]
+    assert run([*command, "--population", "riders", *further]) == 0
+
+
+def account(capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert run(["budget", "show", "l", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+VALUE = ("--neighbours", "value")
+
+
+def test_a_collection_is_paid_for_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger(folder, *VALUE)
+    assert run([*PERTURB, "-o", "june.bin"]) == 0
+    for output, raw in (("a.csv", []), ("b.csv", ["--raw"])):
+        assert run(["local", "estimate", "june.bin", "-o", output, "--ledger", "l", *raw]) == 0
+    found = account(capsys)
+    assert (found["spent"]["epsilon"], found["doors"], found["population"]) == (4, ["local"], "riders")
+    assert found["data_sets"] == ["june.bin", "riders"]
+    card = json.loads((folder / "b.csv.card.json").read_text())
+    assert card["ledger"] == found["head"]
+    assert card["guarantee"]["model"] == "local differential privacy"
+    assert card["guarantee"]["parameters"]["epsilon"] == 4
+    assert card["guarantee"]["unit"] == "report (what one device holds)"
+    assert run(["budget", "verify", "l", "--against", "a.csv.card.json", "b.csv.card.json"]) == 0
+
+
+def test_other_collections_are_paid_for_until_nothing_is_left(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger(folder, *VALUE)
+    for month, code in (("june", 0), ("july", 0), ("august", 1)):
+        assert run([*PERTURB, "-o", f"{month}.bin"]) == 0
+        assert run(["local", "estimate", f"{month}.bin", "-o", f"{month}.csv", "--ledger", "l"]) == code
+    assert "the ledger has epsilon 1 left" in capsys.readouterr().err
+    assert account(capsys)["spent"]["epsilon"] == 8
+    assert not (folder / "august.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "terms, persons, said",
+    [
+        ((), [], "the number of reports is public in the release, so that presence is not protected"),
+        ((*VALUE, "--protect", "person:rider:2:1"), [], "does not bound how many reports of a person count"),
+        ((*VALUE, "--protect", "person:rider:2:1"), ["--persons", "driver:1"], "not the same persons"),
+        (("--protect", "person:rider:2:1"), ["--persons", "rider:1"], "presence is not protected"),
+        (VALUE, ["--persons", "rider"], "give ID:REPORTS"),
+        (VALUE, ["--persons", "rider:0"], "give ID:REPORTS"),
+    ],
+)
+def test_a_ledger_that_reports_cannot_be_priced_for_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], terms: tuple[str, ...], persons: list[str], said: str
+) -> None:
+    make_ledger(folder, *terms)
+    assert run([*PERTURB, "-o", "june.bin"]) == 0
+    capsys.readouterr()
+    assert run(["local", "estimate", "june.bin", "-o", "a.csv", "--ledger", "l", *persons]) == 2
+    assert said in capsys.readouterr().err
+    assert run([*MEAN, "--ledger", "l", *persons, "--card", "m.json"]) == 2
+    assert said in capsys.readouterr().err
+    assert account(capsys)["entries"] == []
+    assert names(folder) == {"june.bin", "june.bin.card.json", "l", "riders.csv", "riders.toml"}
+
+
+def test_several_reports_of_a_person_add_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger(folder, *VALUE, "--protect", "person:rider:2:1")
+    assert run([*PERTURB, "-o", "june.bin"]) == 0
+    paid = ["local", "estimate", "june.bin", "--ledger", "l", "--persons", "rider:2"]
+    assert run([*paid, "-o", "a.csv"]) == 0
+    assert account(capsys)["spent"]["epsilon"] == 8
+    card = json.loads((folder / "a.csv.card.json").read_text())
+    assert "Every person (rider) sent at most 2 reports." in card["assumptions"]
+
+
+def test_a_mean_is_paid_for_before_it_is_drawn_and_told_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger(folder, *VALUE)
+    for card in ("a.json", "b.json"):
+        assert run([*MEAN, "--ledger", "l", "--card", card]) == 0
+    cards = [json.loads((folder / name).read_text()) for name in ("a.json", "b.json")]
+    assert cards[0]["released"] == cards[1]["released"]
+    found = account(capsys)
+    assert (found["spent"]["epsilon"], found["data_sets"]) == (4, ["in.csv", "riders"])
+    assert cards[1]["ledger"] == found["head"]
+    assert run([*changed(MEAN, "--epsilon", "6"), "--ledger", "l"]) == 1
+    assert run([*changed(MEAN, "--bounds", "16", "50"), "--ledger", "l"]) == 2
+    assert account(capsys)["spent"]["epsilon"] == 4
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--persons", "rider:1"], "name the ledger with --ledger"),
+        (["--ledger", "none"], "there is no ledger"),
+    ],
+)
+def test_payments_that_cannot_be_made(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert run([*PERTURB, "-o", "june.bin"]) == 0
+    assert run(["local", "estimate", "june.bin", "-o", "a.csv", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "a.csv").exists()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
+from sfumato.table import io
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMA = """
@@ -84,7 +86,7 @@ def test_a_ledger_is_charged_once_for_the_same_table(folder: Path, capsys: pytes
         (["--algorithm", "safepub", "--epsilon", "-1", "--k", "5"], "must be a number above 0"),
         (["--algorithm", "private-mondrian", "--epsilon", "1", "--k", "5"], "not k-anonymity; leave it out"),
         (["--algorithm", "private-mondrian", "--epsilon", "1", "--beta", "0.1"], "--beta is no option of"),
-        (["--algorithm", "mondrian", "--k", "5", "--ledger", "l"], "which mondrian does not promise"),
+        (["--algorithm", "mondrian", "--k", "5", "--ledger", "none"], "there is no ledger"),
         (["--algorithm", "safepub", "--epsilon", "1", "--k", "5", "--report", "r.html"], "--report compares classes"),
         (["--algorithm", "safepub", "--epsilon", "1", "--k", "5", "--ledger", "none"], "none"),
         (["--algorithm", "safepub", "--epsilon", "1", "--k", "5", "--sensitive", "disease"], "no public domain"),
@@ -101,6 +103,82 @@ def test_a_series_does_not_take_private_tables(capsys: pytest.CaptureFixture[str
     arguments = ["republish", "patients.csv", "--schema", "people.toml", "--k", "5", "--history", "h"]
     assert run([*arguments, "--algorithm", "safepub", "--epsilon", "1"]) == 2
     assert "a series of classes cannot go on with" in capsys.readouterr().err
+
+
+def make_ledger(*further: str) -> None:
+    ledger = ["budget", "create", "l", "--data", "patients.csv", "--schema", "people.toml", "--epsilon", "1"]
+    assert run([*ledger, "--delta", "1e-3", *further]) == 0
+
+
+def account(capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert run(["budget", "show", "l", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_what_has_no_price_is_listed_outside_the_bound(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger()
+    for name in ("a.csv", "b.csv"):
+        assert run([*INPUT, "-o", name, "--k", "5", "--ledger", "l"]) == 0
+    assert run([*INPUT, "-o", "c.csv", "--k", "6", "--ledger", "l"]) == 0
+    found = account(capsys)
+    assert found["outside_the_bound"] == [1, 2]
+    assert (found["spent"]["epsilon"], found["doors"], found["data_sets"]) == (0, ["table"], ["patients"])
+    card = json.loads((folder / "c.csv.card.json").read_text())
+    assert card["ledger"] == found["head"]
+    assert any("listed in the account, outside the bound" in warning for warning in card["warnings"])
+    assert run(["budget", "verify", "l", "--against", "a.csv.card.json", "c.csv.card.json"]) == 0
+
+
+def test_what_is_refused_is_not_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger()
+    assert run([*INPUT, "-o", "a.csv", "--k", "5000", "--ledger", "l"]) == 2
+    assert account(capsys)["entries"] == []
+    assert not (folder / "a.csv").exists()
+
+
+def test_the_card_and_the_account_say_the_same_price(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger("--neighbours", "value")
+    paid = [*INPUT, "--ledger", "l"]
+    assert run([*paid, "-o", "a.csv", "--algorithm", "private-mondrian", "--epsilon", "0.2"]) == 0
+    assert run([*paid, "-o", "b.csv", "--algorithm", "safepub", "--epsilon", "0.3", "--k", "20"]) == 0
+    cards = [json.loads((folder / f"{name}.csv.card.json").read_text()) for name in "ab"]
+    assert [card["guarantee"]["parameters"]["epsilon"] for card in cards] == [0.2, 0.3]
+    assert {card["guarantee"]["unit"] for card in cards} == {"row"}
+    assert {card["guarantee"]["neighbours"] for card in cards} == {"presence: one unit is there or not"}
+    found = account(capsys)
+    assert [entry["cost"]["epsilon"] for entry in found["entries"]] == [0.4, 0.6]
+    assert cards[1]["ledger"] == found["head"]
+    assert run([*paid, "-o", "c.csv", "--algorithm", "private-mondrian", "--epsilon", "0.1"]) == 1
+
+
+def test_a_ledger_for_persons_refuses_rows_in_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_ledger("--protect", "person:sex:3:1")
+    assert run([*INPUT, "-o", "a.csv", "--algorithm", "private-mondrian", "--epsilon", "0.2", "--ledger", "l"]) == 2
+    said = "does not bound how many rows of a person count; cap them by that person"
+    assert said in capsys.readouterr().err
+    assert account(capsys)["entries"] == []
+    assert not (folder / "a.csv").exists()
+
+
+@pytest.mark.parametrize("algorithm", [["--algorithm", "private-mondrian", "--epsilon", "0.2"], ["--k", "5"]])
+def test_the_rows_that_were_hashed_are_the_rows_that_leave(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], algorithm: list[str]
+) -> None:
+    """Other rows lie in the file while it is read, and the right ones again when a check would look at it."""
+    make_ledger()
+    right, real = (folder / "patients.csv").read_bytes(), io.read_hashed
+
+    def swapped(path: Path, **options: Any) -> Any:
+        (folder / "patients.csv").write_bytes(right + right.splitlines()[-1] + b"\n")
+        found = real(path, **options)
+        (folder / "patients.csv").write_bytes(right)
+        return found
+
+    monkeypatch.setattr("sfumato.table.io.read_hashed", swapped)
+    assert run([*INPUT, "-o", "a.csv", *algorithm, "--ledger", "l"]) == 2
+    assert "the data are not those that ledger" in capsys.readouterr().err
+    assert account(capsys)["entries"] == []
 
 
 SIXTY = 60
@@ -144,6 +222,14 @@ def test_delta_is_never_below_the_chance_of_a_whole_class(folder: Path, epsilon:
     assert run([*command, "--k", "5"]) == 0
     stated = json.loads((folder / "out.csv.card.json").read_text())["guarantee"]["parameters"]
     assert stated["beta"] ** stated["k"] <= stated["delta"] <= 1e-6
+
+
+def test_a_tiny_epsilon_is_released_and_attacked_in_time(folder: Path) -> None:
+    """The attack on the card works δ out again; it must not go through a million sizes of a class."""
+    command = [*INPUT, "-o", "out.csv", "--algorithm", "safepub", "--epsilon", "0.0003", "--k", "50"]
+    assert run(command) == 0
+    card = json.loads((folder / "out.csv.card.json").read_text())
+    assert card["audits"][0]["verdict"] == "NOT_REFUTED"
 
 
 def test_a_rate_that_a_large_epsilon_cannot_make_safe_is_refused(

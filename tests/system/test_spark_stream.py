@@ -53,10 +53,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: pl.DataFram
 def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     session: SparkSession, folder: Path, records: pl.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sfumato.engines.spark.streams.noise_key import FILE, read_key
     from sfumato.random import KeyedSource
     from sfumato.stream import RankWindows
     from sfumato.stream.runtime.checkpoint import CheckpointFolder
+    from sfumato.stream.runtime.noise_key import FILE, read_key
 
     del session
     command = ["stream", "in", "-o", "out", "--column", "wait", "--key", "stop", "--checkpoint", "kept", *RANK]
@@ -70,7 +70,8 @@ def test_a_folder_becomes_a_folder_of_what_one_machine_would_publish(
     assert begun is not None
     values = np.nan_to_num(records["wait"].cast(pl.Float64, strict=False).to_numpy().clip(0, 100), nan=50.0)
     for stop in ("0", "1"):
-        publisher = RankWindows((0, 100), window=50, block=10, rng=KeyedSource(key, begun.stream, "key", stop))
+        source = KeyedSource(key, "stream", begun.stream, "wait", "key", stop)
+        publisher = RankWindows((0.0, 100.0), window=50, block=10, rng=source)
         own = values[(records["stop"].cast(pl.String) == stop).to_numpy()]
         alone = np.concatenate([publisher.push_many(own).values, publisher.flush().values])
         assert found.filter(stop=stop).sort("seq")["wait"].to_list() == alone.tolist()

@@ -93,10 +93,10 @@ def undisturbed(session: SparkSession, folder: Path, place: Path) -> pl.DataFram
     """Return what a quiet run publishes with the key and the id of another, all files in one micro-batch."""
     from spark_streamer import stream
 
-    from sfumato.engines.spark.streams.noise_key import FILE
     from sfumato.engines.spark.streams.run import SparkRun
     from sfumato.engines.spark.streams.source import read_growing
     from sfumato.stream.runtime.checkpoint import CheckpointFolder
+    from sfumato.stream.runtime.noise_key import FILE
 
     place.mkdir()
     (place / "kept").mkdir()

@@ -8,6 +8,7 @@ from sfumato.audit.local import local
 from sfumato.audit.release import release
 from sfumato.audit.series import series
 from sfumato.audit.stream import stream
+from sfumato.audit.time import time
 from sfumato.audit.twin import twice
 from sfumato.dp.mechanisms.trial import number_pairs, vector_pairs
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
@@ -25,6 +26,7 @@ __all__ = [
     "repeat",
     "series",
     "stream",
+    "time",
     "twice",
     "vector_pairs",
     "worst_pair",

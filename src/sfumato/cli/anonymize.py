@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -18,6 +18,13 @@ from sfumato.core.files import Staging
 from sfumato.core.progress import listening
 from sfumato.errors import ParameterError
 from sfumato.tabular.base import Anonymizer
+
+if TYPE_CHECKING:
+    from sfumato.models.base import Model
+    from sfumato.release import Release
+    from sfumato.schema import Schema
+    from sfumato.table import Table
+    from sfumato.tabular.charge import Charge
 
 
 def anonymize(
@@ -46,7 +53,8 @@ def anonymize(
             Parquet.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
-        ledger: Budget file that pays first (safepub, private-mondrian); see sfumato budget.
+        ledger: Budget file that pays first (safepub, private-mondrian), or lists the release outside its bound (all
+            others); see sfumato budget.
         explain: List all minimal generalisations and their costs (incognito).
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
@@ -64,18 +72,20 @@ def anonymize(
             )
         say_what_left(outcome.card, output, report, json=json, steward=outcome.steward)
         return 0
-    payment = _payment(chosen, report, ledger, table)
+    if report is not None and chosen.private:
+        raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
     with Staging() as staging, steps(4 if report else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
-        from sfumato.table import read
+        from sfumato.table import io
 
-        original = read(table, empty=chosen.private)
+        original, digest = io.read_hashed(table, empty=chosen.private)
+        charge = _charge(ledger, table, digest)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
-            release = chosen.anonymize(original, schema, asked, **payment)
+            release = _released(chosen, original, schema, asked, charge)
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
@@ -89,17 +99,25 @@ def anonymize(
     return INTERRUPTED if interrupts.happened else 0
 
 
-def _payment(chosen: Anonymizer, report: Path | None, ledger: Path | None, data: Path) -> dict[str, Any]:
-    """Return who pays, if a ledger is named; refuse a report of a private release, and a ledger for another one."""
-    if report is not None and chosen.private:
-        raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
+def _charge(ledger: Path | None, data: Path, digest: str) -> Charge | None:
+    """Return who pays, if a ledger is named: by the bytes that were read, not by what the file holds later."""
     if ledger is None:
-        return {}
-    if not chosen.private:
-        raise ParameterError(f"--ledger pays for differential privacy, which {chosen.algorithm} does not promise")
+        return None
     from sfumato.tabular.charge import Charge
 
-    return {"charge": Charge(ledger, data)}
+    return Charge(ledger, data, digest=digest)
+
+
+def _released(
+    chosen: Anonymizer, original: Table, schema: Schema, models: Sequence[Model], charge: Charge | None
+) -> Release:
+    """Return the release: a private one is paid for before it is drawn, another one is listed before it is written."""
+    if charge is None:
+        return chosen.anonymize(original, schema, models)
+    if chosen.private:
+        paid: Any = {"charge": charge}
+        return chosen.anonymize(original, schema, models, **paid)
+    return charge.list_release(original, chosen.anonymize(original, schema, models), schema)
 
 
 def _refuse_single(given: Mapping[str, object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 from sfumato.core.progress import listening
+from sfumato.errors import ParameterError
 
 
 def _keep_text(_hint: object, tokens: Sequence[Token]) -> str:
@@ -30,6 +32,8 @@ def _name_choice(kind: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from sfumato.local.charge import CollectionCharge
+
     Protocol = str
     MeanProtocol = str
 else:
@@ -92,6 +96,8 @@ def estimate(
     raw: Flag = False,
     card: Path | None = None,
     report: Path | None = None,
+    ledger: Path | None = None,
+    persons: str | None = None,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -105,9 +111,12 @@ def estimate(
         raw: Leave the counts unbiased: some are negative, and they do not add up to the reports.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes.
+        ledger: Budget file about the same people that pays for the collection, once; see sfumato budget.
+        persons: ID:REPORTS, for a ledger that protects persons: one (ID) sent at most so many fresh reports.
         json: Print the card.
     """
     refuse_mixed_output(output, card, json=json)
+    charge = _charge(ledger, persons)
     with Staging() as staging, steps(2) as step, listening(step.share):
         outputs = Outputs.place(staging, output, card, report)
         step("counting")
@@ -122,6 +131,9 @@ def estimate(
         step("estimating")
         found = tally.protocol.estimate(tally, consistent=not raw)
         release = found.release()
+        if charge is not None:
+            charge.pay_tally(tally, [path.name for path in reports])
+            release = replace(release, card=charge.on_card(release.card))
         final = outputs.write(release)
         if outputs.report is not None:
             from sfumato.report.chapters.local import local_report
@@ -146,6 +158,8 @@ def mean(
     protocol: MeanProtocol = "auto",
     raw: Flag = False,
     card: Path | None = None,
+    ledger: Path | None = None,
+    persons: str | None = None,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -161,9 +175,14 @@ def mean(
         protocol: How a number becomes a report; auto takes the lowest worst-case variance.
         raw: Leave the mean unbiased: it can lie outside the bounds.
         card: Where the card goes, if anywhere.
+        ledger: Budget file about the same people that pays first; the same question again has the same answer, free.
+        persons: ID:REPORTS, for a ledger that protects persons: one (ID) has at most so many rows.
         json: Print the card, which has the mean among its measures.
     """
     asked: Any = {"column": column, "bounds": bounds, "epsilon": epsilon, "protocol": protocol, "consistent": not raw}
+    charge = _charge(ledger, persons)
+    if charge is not None and engine.spark:
+        raise ParameterError("--ledger needs all rows on one machine here; leave it or --engine spark out")
     with Staging() as staging, steps(1) as step:
         place = None if card is None else staging.place(card)
         step("estimating")
@@ -174,7 +193,7 @@ def mean(
         else:
             from sfumato.local.columns import estimate_mean
 
-            made = estimate_mean(table, **asked)
+            made = estimate_mean(table, **asked, charge=charge)
         if place is not None:
             place.write_text(made.card.to_json(), encoding="utf-8")
     found, chosen = made.estimate, made.protocol
@@ -182,3 +201,16 @@ def mean(
     lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
     sys.stdout.write(made.card.to_json() if json else lines)
     return 0
+
+
+def _charge(ledger: Path | None, persons: str | None) -> CollectionCharge | None:
+    """Return who pays, if a ledger is named."""
+    if ledger is None:
+        if persons is not None:
+            raise ParameterError(
+                "--persons says whom a ledger protects; name the ledger with --ledger, or leave it out"
+            )
+        return None
+    from sfumato.local.charge import CollectionCharge
+
+    return CollectionCharge.of(ledger, persons)

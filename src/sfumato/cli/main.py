@@ -73,6 +73,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "audit_local:local",
         "Attack files of local reports: the header's ε, the perturbing step, and a guess at every value.",
     ),
+    "audit time": (
+        "audit_time:time",
+        "Look for a question whose time tells whether somebody's rows are there; exit code 1 if one is found.",
+    ),
     "audit release": (
         "audit_release:release",
         "Attack a release from its card alone: the file, its measures, its models, its noise.",

@@ -33,6 +33,7 @@ from sfumato.dp.questions.query import Query
 from sfumato.dp.questions.request import Cells, QueryableRows, Tallies
 from sfumato.dp.questions.sql import parse_sql, spell_columns
 from sfumato.dp.rows import table_name
+from sfumato.dp.rows.duckdb import load_engine
 from sfumato.errors import InputError, ParameterError
 from sfumato.promise import Promise
 from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
@@ -214,6 +215,8 @@ class Session:
             answer, spent, debit = bought
             return show(answer if debit is None else self.ledger.settle(debit, answer), spent)
 
+        if self._seconds:
+            load_engine()
         return meet_deadline(self._seconds, work, finish, self.ledger.freeze)
 
     def ask_together(

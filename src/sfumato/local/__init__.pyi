@@ -1,5 +1,6 @@
 from .base import LocalProtocol as LocalProtocol
 from .card import with_memory as with_memory
+from .charge import CollectionCharge as CollectionCharge
 from .collector.estimate import Estimate as Estimate
 from .collector.tally import Tally as Tally
 from .collector.tally import tally_report_files as tally_report_files

@@ -25,7 +25,7 @@ from sfumato.core.seam import choose
 from sfumato.errors import InputError
 from sfumato.local.domain import LARGEST_DOMAIN, DomainRule, Sentence, Value, as_domain, fingerprint, hint
 from sfumato.local.laws import ReportLaw
-from sfumato.local.probabilities import log_above
+from sfumato.local.probabilities import log_above, loss_above
 from sfumato.local.reports.report import Report, Reports
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
     from sfumato.local.collector.estimate import Estimate
     from sfumato.local.collector.tally import Tally
+    from sfumato.promise import Promise
     from sfumato.random import Source
     from sfumato.release import Card
 
@@ -118,6 +119,18 @@ class LocalProtocol(Validated, ABC):
     def spent_once(self) -> float:
         """The ε of a single report, rounded up; less than `spent` where that is the promise for many reports."""
         return self.spent
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What one report of one device is promised, from the probabilities that are used.
+
+        >>> from sfumato.local import OptimizedUnary
+        >>> OptimizedUnary(["a", "b"], 0.1).promise.cost.epsilon
+        Decimal('0.1')
+        """
+        from sfumato.local.promise import report_promise
+
+        return report_promise(loss_above(self.ratio), self.epsilon)
 
     @cached_property
     def domain_hash(self) -> str:

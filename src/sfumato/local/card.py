@@ -6,11 +6,13 @@ Nothing on it comes from a true value; reports are already private when the card
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from sfumato.local.base import LocalProtocol
+from sfumato.local.promise import person_promise, report_promise
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.version import __version__
 
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from sfumato.local.means.base import MeanProtocol
     from sfumato.local.means.tally import MeanEstimate, MeanTally
 
-MODEL = "local differential privacy"
-UNIT = "one report of one device"
 ASSUMPTIONS = (
     "The device runs the protocol as it is, with its operating system's generator; the collector need not be trusted.",
     "The promise is for one report. Fresh reports of the same device add up: k of them cost at most k times ε.",
@@ -36,7 +36,7 @@ POST_PROCESSING = {
     "sparse": "Candidates were picked by sparse regression and their counts not negative. This is post-processing.",
     "rounded": "Counts were rounded to whole numbers and negative ones set to 0; post-processing.",
 }
-MEMORY_UNIT = "all reports of one device about one value"
+DEVICE = "device"
 MEMORY = (
     "A device that still has the same value sends what it drew for it before: the rounds do not add up.",
     "A device whose value changes draws a new report and pays ε again: n different values cost at most n times ε.",
@@ -83,14 +83,19 @@ def estimate_card(estimate: Estimate) -> Card:
 def with_memory(card: Card, budget: float) -> Card:
     """Return the card of reports from devices with a memory and a budget (Erlingsson et al. 2014, section 3).
 
+    ε is that of all reports of one device, about as many values as its budget pays for; `epsilon_value` is that of all
+    its reports about one value.
+
     >>> from sfumato.local import OptimizedUnary
     >>> card = with_memory(OptimizedUnary(["a", "b"], 1).card(10), budget=4)
-    >>> card.guarantee.unit, card.guarantee.parameters["device_budget"]
-    ('all reports of one device about one value', 4)
+    >>> card.guarantee.unit, card.guarantee.parameters["epsilon"], card.guarantee.parameters["epsilon_value"]
+    ('person (device): all reports of one', 4.0, 1.0)
     """
-    guarantee = msgspec.structs.replace(
-        card.guarantee, unit=MEMORY_UNIT, parameters={**card.guarantee.parameters, "device_budget": budget}
-    )
+    stated = {name: value for name, value in card.guarantee.parameters.items() if name != "epsilon"}
+    once = report_promise(Decimal(repr(card.guarantee.parameters["epsilon"])))
+    answers = max(1, int(Decimal(str(budget)) / once.cost.epsilon))  # as many different ones as the budget pays for
+    further = {"epsilon_value": card.guarantee.parameters["epsilon"], "device_budget": budget}
+    guarantee = _local(Guarantee.of(person_promise(once, DEVICE, answers), **stated, **further))
     others = [sentence for sentence in card.assumptions if "Fresh reports of the same device add up" not in sentence]
     return msgspec.structs.replace(card, guarantee=guarantee, assumptions=[*MEMORY, *others])
 
@@ -120,12 +125,7 @@ def mean_card(
         settings={"bounds": [protocol.low, protocol.high], "chances": _texts(protocol.thresholds)},
         order="kept",
     )
-    guarantee = Guarantee(
-        model=MODEL,
-        parameters={"epsilon": protocol.spent, "epsilon_asked": protocol.epsilon},
-        unit=UNIT,
-        neighbours="any two numbers within the bounds",
-    )
+    guarantee = _local(Guarantee.of(protocol.promise, epsilon_asked=protocol.epsilon))
     notes = [HONEST, CLAMPED] if consistent else [HONEST]
     warnings = [f"{tally.rejected} reports were rejected and are in no sum"] if tally.rejected else []
     return _card(protocol.name, guarantee, released, notes=notes, warnings=warnings)
@@ -147,14 +147,15 @@ def _domain_card(
         "chances": _texts(protocol.thresholds),
     }
     asked = {name: value for name, value in protocol.parameters().items() if name != "epsilon"}
-    guarantee = Guarantee(
-        model=MODEL,
-        parameters={**protocol.promises(), **asked},
-        unit=UNIT,
-        neighbours="any two values of the domain",
-    )
+    further = {name: value for name, value in protocol.promises().items() if name != "epsilon"}
+    guarantee = _local(Guarantee.of(protocol.promise, **further, **asked))
     released = Released(rows=rows, columns=columns, settings={**agreed, **settings}, order="kept")
     return _card(protocol.name, guarantee, released, notes=notes, warnings=warnings)
+
+
+def _local(guarantee: Guarantee) -> Guarantee:
+    """The same promise, made to a device that trusts nobody."""
+    return msgspec.structs.replace(guarantee, model=f"local {guarantee.model}")
 
 
 def _card(name: str, guarantee: Guarantee, released: Released, *, notes: Sequence[str], warnings: list[str]) -> Card:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ from sfumato.table import Table, read
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from sfumato.local.charge import CollectionCharge
 
 LINES = {".jsonl", ".ndjson"}
 
@@ -99,10 +101,12 @@ def estimate_mean(
     epsilon: float,
     protocol: str = AUTO,
     consistent: bool = True,
+    charge: CollectionCharge | None = None,
 ) -> ColumnMean:
     """Return the mean of a column of a table or a file, from one fresh report of every row, with its card.
 
-    A row without a number within the bounds is an error.
+    A row without a number within the bounds is an error. With a `charge` the reports are paid for before they are
+    drawn, and the same question about the same file has the same answer.
 
     >>> import polars as pl
     >>> ages = Table.from_frame(pl.DataFrame({"age": [31, 47, 60, 18]}))
@@ -111,9 +115,14 @@ def estimate_mean(
     ('hybrid', 4, True)
     """
     chosen = mean_protocol_for(protocol, *bounds, epsilon)
-    values = (table if isinstance(table, Table) else read(table)).column(column)
-    tally = chosen.aggregate(chosen.report_many(column_numbers(values)))
-    return mean_of_tally(chosen, tally, column, consistent=consistent)
+    if charge is None:
+        values = (table if isinstance(table, Table) else read(table)).column(column)
+        tally = chosen.aggregate(chosen.report_many(column_numbers(values)))
+        return mean_of_tally(chosen, tally, column, consistent=consistent)
+    from sfumato.local.charge import paid_mean_tally
+
+    made = mean_of_tally(chosen, paid_mean_tally(charge, chosen, table, column), column, consistent=consistent)
+    return replace(made, card=charge.on_card(made.card))
 
 
 def mean_of_tally(protocol: MeanProtocol, tally: MeanTally, column: str, *, consistent: bool) -> ColumnMean:

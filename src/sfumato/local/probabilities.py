@@ -27,6 +27,15 @@ def exp_below(exponent: Fraction | float) -> Fraction:
     return Fraction(power) * (1 - SLACK)
 
 
+def asked_loss(epsilon: float) -> Fraction:
+    """Return the ε that a number asks for: a binary fraction stands for itself and for its decimal text, the smaller.
+
+    >>> asked_loss(0.1), asked_loss(0.3) < Fraction(3, 10)
+    (Fraction(1, 10), True)
+    """
+    return min(Fraction(epsilon), Fraction(repr(float(epsilon))))
+
+
 def log_above(ratio: Fraction) -> float:
     """Return a float of at least ln(ratio), for a ratio of 1 or more: the next one where rounding is in doubt.
 
@@ -39,6 +48,16 @@ def log_above(ratio: Fraction) -> float:
         exact = Fraction(Decimal(ratio.numerator).ln() - Decimal(ratio.denominator).ln())
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def loss_above(ratio: Fraction) -> Decimal:
+    """Return a decimal of at least ln(ratio), for a ratio of 1 or more, above it by less than 10^-48.
+
+    >>> loss_above(Fraction(1)) < Decimal("1e-48"), f"{loss_above(Fraction(3)):.15f}"
+    (True, '1.098612288668110')
+    """
+    with localcontext(prec=DIGITS):
+        return Decimal(ratio.numerator).ln() - Decimal(ratio.denominator).ln() + Decimal("1e-50")
 
 
 def threshold_below(probability: Fraction) -> int:

@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.means.base import MeanProtocol
-from sfumato.local.protocols.randomized_response import GeneralizedResponse
+from sfumato.local.protocols.unary import OptimizedUnary
 
 NEARLY = 1.05
 AUTO = "auto"
@@ -106,11 +106,19 @@ def rank(domain: Sequence[Value], epsilon: float, users: int) -> list[tuple[floa
     >>> [protocol.name for _, protocol in rank(range(100), 1, 1000)][:2]
     ['ss', 'oue']
     """
-    values = GeneralizedResponse(domain, epsilon).domain  # checked, once for all
+    values = OptimizedUnary(domain, epsilon).domain  # checked, once for all
     kinds = [kind for kind in every_protocol().values() if len(values) in kind.auto_sizes]
-    candidates = [kind(values, epsilon) for kind in kinds]
+    candidates = [protocol for protocol in (_made(kind, values, epsilon) for kind in kinds) if protocol is not None]
     scored = [(protocol.variance(users, users / len(values)), protocol) for protocol in candidates]
     return sorted(scored, key=lambda entry: (float(f"{entry[0]:.9g}"), entry[1].report_bytes))
+
+
+def _made(kind: type[LocalProtocol], values: Sequence[Value], epsilon: float) -> LocalProtocol | None:
+    """A protocol over a domain that was checked, or None where its probabilities cannot be told apart."""
+    try:
+        return kind(values, epsilon)
+    except ParameterError:
+        return None
 
 
 def choose_mean(low: float, high: float, epsilon: float) -> MeanProtocol:

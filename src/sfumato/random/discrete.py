@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import ParameterError
+from sfumato.random.ahead import WordsAhead
 from sfumato.random.source import SecureSource, Source, Words
 
 Integers = npt.NDArray[np.int64]
@@ -79,7 +80,7 @@ def _draw(count: int, source: Source | None, fill: Callable[[Integers, int, Word
     return out
 
 
-class Draws:
+class Draws(WordsAhead):
     """Draws from a source, one after the other; every probability is exactly the fraction or exponential it names.
 
     >>> from sfumato.random.source import SeededSource
@@ -89,8 +90,8 @@ class Draws:
     """
 
     def __init__(self, source: Source) -> None:
-        self._source = source
-        self._words: list[int] = []
+        super().__init__()
+        self._source, self._read = source, 0
 
     def below(self, bound: int) -> int:
         """Return a uniform integer in 0…bound-1: as many bits as it needs, drawn again while they are too large."""
@@ -157,9 +158,10 @@ class Draws:
                 return index
 
     def _word(self) -> int:
-        if not self._words:
-            self._words = self._source.words(ROUND).tolist()
-        return self._words.pop()
+        if self._read >= self.words.size:
+            self.words, self._read = self._source.words(ROUND), 0
+        self._read += 1
+        return int(self.words[-self._read])
 
     def _exp_once(self, numerator: int, denominator: int) -> bool:
         """Return True with probability exp(-numerator/denominator), for a ratio of at most 1."""

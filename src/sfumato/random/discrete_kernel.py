@@ -118,6 +118,26 @@ def fill_laplace_scales(out: Integers, done: int, tops: Integers, bottom: int, w
 
 
 @kernel
+def fill_laplace_rows(out: Integers, rows: Integers, tops: Integers, bottom: int, words: Words, each: int) -> int:
+    """Fill the rows `rows` of `out`, each from its own `each` words; those whose words ran out come first in `rows`.
+
+    Return how many they are: a row that ran out, or read words of the next one, is to be filled again from its first.
+    """
+    short = 0
+    for line in range(rows.size):
+        row, place, end = rows[line], line * each, (line + 1) * each
+        top = tops[row]
+        for column in range(out.shape[1]):
+            finished, value, place = laplace_once(top, bottom, words, place)
+            if finished == 0 or place > end:
+                rows[short] = row
+                short += 1
+                break
+            out[row, column] = value
+    return short
+
+
+@kernel
 def fill_exp(out: Integers, done: int, numerator: int, denominator: int, words: Words) -> tuple[int, int]:
     """Fill `out[done:]` with draws of Bernoulli(exp(-numerator/denominator)); same result as `fill_laplace`."""
     place = 0

@@ -1,14 +1,17 @@
-"""Random words that a secret key gives again: for engines that run a task twice and must not draw twice.
+"""Random words that a secret key gives again: for streams and tasks that run twice and must not draw twice.
 
-The words of a context are a ChaCha20 key stream (RFC 8439) under HMAC-SHA256 (Bellare, Canetti & Krawczyk 1996) of the
-context, a pseudo-random function: to whoever has no key they look drawn afresh for every new context, and the same
-context gives the same words. What is released with them is therefore private against bounded attackers only
-(computational differential privacy, Mironov, Pandey, Reingold & Vadhan 2009).
+The words of a context are AES-256 in counter mode (NIST SP 800-38A), begun at HMAC-SHA256 (Bellare, Canetti & Krawczyk
+1996) of the context, a pseudo-random function: to whoever has no key they look drawn afresh for every new context, and
+the same context gives the same words. What is released with them is therefore private against bounded attackers only
+(computational differential privacy, Mironov, Pandey, Reingold & Vadhan 2009). `docs/algorithms/keyed-noise.md` says
+what belongs into a context, and counts how often two contexts may meet.
 """
 
 from __future__ import annotations
 
 import hmac
+import math
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,11 +21,40 @@ from sfumato.errors import ParameterError
 from sfumato.random.source import SecureSource, Source, Words
 
 KEY_BYTES = 32
+SEED_BYTES = 16
+BLOCK_WORDS = 4
 KEYED = (
-    "Noise is a pseudo-random function (HMAC-SHA256, then ChaCha20) of a secret key, a group's number and its exact "
-    "content, so that a task that runs twice repeats it; the promise is computational: against those who have no key."
+    "Noise is a pseudo-random function (HMAC-SHA256, then AES-256) of a secret key, all parameters, a group's number "
+    "and its exact content, so that a task or a stream that runs twice repeats it; the promise is computational: "
+    "against those who have no key."
 )
+NARROW = 32  # numbers in a row up to which its seed is a chain of AES blocks; a wider row's is an HMAC
 Part = str | int | bytes | npt.NDArray[Any]
+Blocks = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+
+class BlockCipher:
+    """AES-256 on many blocks at once under a key that is not shown.
+
+    >>> BlockCipher(bytes(32)).encrypt(np.zeros((3, 2), dtype=np.uint64)).shape
+    (3, 2)
+    """
+
+    _encryptor: Any = None
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def encrypt(self, blocks: Blocks) -> Blocks:
+        """Return every block, a pair of 64-bit numbers, under the cipher."""
+        if self._encryptor is None:
+            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+            book = modes.ECB()  # noqa: S305  # the blocks are counters, all different: this is counter mode
+            self._encryptor = Cipher(algorithms.AES(self._key), book).encryptor()
+        sent = self._encryptor.update(np.ascontiguousarray(blocks).reshape(-1).view(np.uint8))
+        return np.frombuffer(sent, dtype=np.uint64).reshape(blocks.shape)
 
 
 class KeyedSource:
@@ -39,37 +71,67 @@ class KeyedSource:
 
     secure = True
     computational = True
-    _stream: Any = None
 
     def __init__(self, key: bytes, *context: Part) -> None:
         if len(key) != KEY_BYTES:
             raise ParameterError(f"the key of keyed noise has {len(key)} bytes; it must have {KEY_BYTES}")
         self._function = hmac.new(key, digestmod="sha256")
+        self._cipher = BlockCipher(
+            hmac.digest(key, b"words", "sha256")
+        )  # no context reads so: a part begins by a digit
         self._take_in(context)
 
     def of(self, *context: Part) -> KeyedSource:
         """Return the source of this context with more behind it, from its first word on."""
         narrower = object.__new__(KeyedSource)
-        narrower._function = self._function.copy()
+        narrower._function, narrower._cipher = self._function.copy(), self._cipher
         narrower._take_in(context)
         return narrower
 
     def words(self, count: int) -> Words:
         """Return the next words."""
-        if self._stream is None:
-            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+        first = self._read // BLOCK_WORDS
+        behind = self._read % BLOCK_WORDS
+        found: Words = self.words_of(self._seed(), -(-(behind + count) // BLOCK_WORDS), first)[0]
+        self._read += count
+        return found[behind : behind + count]
 
-            cipher = Cipher(algorithms.ChaCha20(self._function.digest(), bytes(16)), mode=None)
-            self._stream = cipher.encryptor()
-        found: Words = np.frombuffer(self._stream.update(bytes(4 * count)), dtype="<u4")
-        return found
+    def words_of(self, seeds: Blocks, blocks: int, first: int = 0) -> Words:
+        """Return for each seed so many blocks of four words, from its block `first` on: one row for each."""
+        from sfumato.random.keyed_kernel import count_from
+
+        counters = np.empty((len(seeds), blocks, 2), dtype=np.uint64)
+        count_from(seeds, first, counters)
+        words: Words = self._cipher.encrypt(counters).view(np.uint32).reshape(len(seeds), BLOCK_WORDS * blocks)
+        return words
+
+    def row_seeds(self, first: int, rows: Rows) -> Blocks:
+        """Return where the words of each row begin: a function of this context, its number and its exact content.
+
+        The rows of a table are numbered from `first` on. A wide row's seed is an HMAC under a key of this context and
+        this width; a narrow one's is a chain of AES blocks under such a key (Bellare, Kilian & Rogaway 1994), a step of
+        which is made for all rows at once.
+        """
+        function = self._function.copy()
+        function.update(_encode_part("rows") + _array_head(rows.dtype.str, rows.shape[1:], rows.itemsize))
+        cells = np.ascontiguousarray(rows).view(np.uint64)
+        return (_chained if rows.shape[1] <= NARROW else _hashed)(function.digest(), first, cells)
+
+    def _seed(self) -> Blocks:
+        return np.frombuffer(self._function.digest()[:SEED_BYTES], dtype=np.uint64).reshape(1, 2)
 
     def _take_in(self, context: tuple[Part, ...]) -> None:
-        for part in context:
-            self._function.update(_encode_part(part))
+        self._read = 0
+        self._function.update(b"".join(map(_encode_part, context)))
 
     def __repr__(self) -> str:
         return "KeyedSource(a key that is not shown)"
+
+    def __copy__(self) -> KeyedSource:
+        return self.of()
+
+    def __deepcopy__(self, _: dict[int, Any]) -> KeyedSource:
+        return self.of()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a keyed source is never written or sent: send its context, and read the key where it is kept")
@@ -94,14 +156,39 @@ def of_group(source: Source, *context: Part) -> Source:
     return source.of(*context) if isinstance(source, KeyedSource) else source
 
 
+def _chained(key: bytes, first: int, cells: Blocks) -> Blocks:
+    from sfumato.random.keyed_kernel import chain_cells
+
+    cipher, seeds = BlockCipher(key), np.zeros((len(cells), 2), dtype=np.uint64)
+    for place in range(0, 1 + cells.shape[1], 2):
+        seeds = cipher.encrypt(chain_cells(seeds, first, cells, place))
+    return seeds
+
+
+def _hashed(key: bytes, first: int, cells: Blocks) -> Blocks:
+    size, content = cells.itemsize * cells.shape[1], cells.tobytes()
+    seeds = [
+        hmac.digest(key, b"%d:%s" % (first + place, content[place * size : (place + 1) * size]), "sha256")[:SEED_BYTES]
+        for place in range(len(cells))
+    ]
+    return np.frombuffer(b"".join(seeds), dtype=np.uint64).reshape(-1, 2)
+
+
 def _encode_part(part: Part) -> bytes:
     """Return a part of a context with its kind and its length before it, so that parts cannot run into each other."""
     if isinstance(part, np.ndarray):
-        kind, content = f"{part.dtype.str}{part.shape}", np.ascontiguousarray(part).tobytes()
-    elif isinstance(part, bytes):
-        kind, content = "bytes", part
+        return _array_head(part.dtype.str, part.shape, part.itemsize) + np.ascontiguousarray(part).tobytes()
+    if isinstance(part, bytes):
+        kind, content = b"bytes", part
     elif isinstance(part, str):
-        kind, content = "text", part.encode()
+        kind, content = b"text", part.encode()
     else:
-        kind, content = "number", b"%d" % part
-    return b"%d:%s%d:%s" % (len(kind), kind.encode(), len(content), content)
+        kind, content = b"number", b"%d" % part
+    return b"%d:%s%d:%s" % (len(kind), kind, len(content), content)
+
+
+@lru_cache(maxsize=256)
+def _array_head(dtype: str, shape: tuple[int, ...], itemsize: int) -> bytes:
+    """Return what stands before the content of an array: its type, its shape and its length."""
+    kind = f"{dtype}{shape}".encode()
+    return b"%d:%s%d:" % (len(kind), kind, itemsize * math.prod(shape))

@@ -120,6 +120,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     audits: list[Finding] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
     ledger: str | None = None  # the head of the ledger after the charge: NUMBER:HASH
+    checkpoint: str | None = None  # the head of a stream's chain of checkpoints: NUMBER:HASH
 
     def to_json(self) -> str:
         """The card as indented JSON text."""
@@ -137,6 +138,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     def for_ledger(self, head: str) -> Card:
         """The same card, now with the head of the ledger that was charged for the release."""
         return msgspec.structs.replace(self, ledger=head)
+
+    def for_checkpoint(self, head: str) -> Card:
+        """The same card, now with the head of the chain of checkpoints that the stream has kept."""
+        return msgspec.structs.replace(self, checkpoint=head)
 
     def for_companion(self, name: str, file: str, sha256: str) -> Card:
         """The same card, now naming the file of a companion table and its hash."""

@@ -15,5 +15,6 @@ from .publishers.rank import RankWindows as RankWindows
 from .runtime.job import publish as publish
 from .setup import StreamSetup as StreamSetup
 from .setup import build as build
+from .timed import TimedWindows as TimedWindows
 from .windows import WindowedPublisher as WindowedPublisher
 from .wrappers import CappedPersons as CappedPersons

@@ -192,6 +192,10 @@ class Publisher(ColumnFactory, ABC):
     needs_clock: ClassVar[bool] = False  # windows end by the clock, which must be one for all records
     takes_times: ClassVar[bool] = False  # a record brings its time along, and its arrival where records arrive
 
+    def begin(self, source: Source | None) -> None:
+        """Begin anew, without a record, and draw from `source`."""
+        self.__post_init__(source)  # type: ignore[call-arg]  # every publisher takes it there
+
     @property
     @abstractmethod
     def delay(self) -> int:

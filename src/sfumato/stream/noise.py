@@ -11,16 +11,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
-from sfumato.random import LARGEST_SCALE_TERM, Part
-from sfumato.random.laws import DiscreteLaplace
+from sfumato.random import LARGEST_SCALE_TERM, KeyedSource, Part, Source, Words, of_group
+from sfumato.random.discrete import WORDS_PER_DRAW
+from sfumato.random.keyed import Rows
+from sfumato.random.keyed_rows import laplace_rows
+from sfumato.random.laws import DiscreteLaplace, Responses
 from sfumato.random.random_words import WordRun
-from sfumato.stream.base import Integers
+from sfumato.stream.base import Integers, Numbers, Publisher
+from sfumato.stream.state import fingerprint
 
+Bits = npt.NDArray[np.uint8]
+
+LAPLACE, RESPONSE = "discrete laplace", "randomised response"  # what is drawn, at the head of each context
+SPARE, LARGEST_ROUND = 64, 2**14
 FINEST = 2**20  # a rounded scale is a multiple of 1/FINEST, or of something coarser if the scale is large
 LARGEST_STEPS = 2**52
 
@@ -116,11 +126,22 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     return epsilon if isinstance(epsilon, Fraction) else Fraction(repr(float(epsilon)))
 
 
+def run_of(publisher: Publisher, source: Source | None) -> WordRun:
+    """Return the words of a publisher that was just made; keyed ones are those of its name and all its parameters.
+
+    >>> from sfumato.random import SeededSource
+    >>> from sfumato.stream import RankWindows
+    >>> run_of(RankWindows((0, 1)), SeededSource(1)).keyed
+    False
+    """
+    return WordRun(source, fingerprint(publisher.name, publisher.parameters()))
+
+
 def laplace_draws(run: WordRun, count: int, scale: Fraction) -> Integers:
     """Return the next `count` draws of discrete Laplace noise that the words of a run give.
 
     >>> from sfumato.random import SeededSource
-    >>> laplace_draws(WordRun(SeededSource(1)), 3, Fraction(5)).dtype.name
+    >>> laplace_draws(WordRun(SeededSource(1), "a publisher"), 3, Fraction(5)).dtype.name
     'int64'
     """
     from sfumato.random.discrete_kernel import fill_laplace
@@ -128,39 +149,100 @@ def laplace_draws(run: WordRun, count: int, scale: Fraction) -> Integers:
     draws = np.empty(count, dtype=np.int64)
     done = 0
     while True:
+        if not len(run.words):
+            run.more(min(WORDS_PER_DRAW * (count - done) + SPARE, LARGEST_ROUND))
         done, place = fill_laplace(draws, done, scale.numerator, scale.denominator, run.words)
         run.drop(place)
         if done == count:
             return draws
-        run.more()
+        run.more(min(WORDS_PER_DRAW * (count - done) + SPARE, LARGEST_ROUND))
 
 
 def add_noise(run: WordRun, exact: Integers, scale: Fraction, *context: Part) -> Integers:
-    """Return exact whole numbers with noise on each; keyed noise is that of their context and of the numbers.
+    """Return exact whole numbers with noise on each; keyed noise is that of scale, context and the numbers.
 
     The context begins with the group's number and holds all else that decides what the numbers mean.
 
     >>> from sfumato.random import KeyedSource, new_key
-    >>> run, counts = WordRun(KeyedSource(new_key())), np.array([5, 7])
+    >>> run, counts = WordRun(KeyedSource(new_key()), "a publisher"), np.array([5, 7])
     >>> add_noise(run, counts, Fraction(50), 0).tolist() == add_noise(run, counts, Fraction(50), 0).tolist()
     True
     """
 
     def draw() -> Integers:
-        run.turn(*context, exact)
+        run.turn(LAPLACE, scale.numerator, scale.denominator, *context, exact)
         return exact + laplace_draws(run, len(exact), scale)
 
     return choose(lambda: DiscreteLaplace(exact, scale), draw)
 
 
-def add_unkeyed_noise(run: WordRun, exact: Integers, scale: Fraction) -> Integers:
-    """Return exact whole numbers of any shape with the noise that a run gives next: all windows of a batch at once.
+def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *context: Part) -> Any:
+    """Return rows of exact whole numbers with noise on each; a row is a group, and `first` the number of the first one.
+
+    Where noise is keyed it is that of scale, context, the row's number and the row.
 
     >>> from sfumato.random import SeededSource
-    >>> add_unkeyed_noise(WordRun(SeededSource(1)), np.array([[5, 7], [0, 1]]), Fraction(50)).shape
-    (2, 2)
+    >>> add_noise_to_rows(WordRun(SeededSource(1), "a publisher"), np.zeros((3, 2)), Fraction(5), 0).shape
+    (3, 2)
     """
-    return choose(
-        lambda: DiscreteLaplace(exact, scale),
-        lambda: exact + laplace_draws(run, exact.size, scale).reshape(exact.shape),
-    )
+    source = run.source
+
+    def draw() -> Any:
+        if not isinstance(source, KeyedSource):
+            return exact + laplace_draws(run, exact.size, scale).reshape(exact.shape)
+        own = source.of(LAPLACE, "rows", scale.numerator, scale.denominator, *context)
+        tops = np.full(len(exact), scale.numerator)
+        return exact + laplace_rows(own, first, exact, exact.shape[1], tops, scale.denominator)
+
+    return choose(lambda: DiscreteLaplace(exact, scale), draw)
+
+
+def scaled_noise(run: WordRun, exact: Rows, scales: Integers, first: int) -> Integers:
+    """Return a draw for each row, of a whole scale of its own; keyed, it is that of the scale, the number and the row.
+
+    >>> from sfumato.random import SeededSource
+    >>> scaled_noise(WordRun(SeededSource(1), "a publisher"), np.zeros((3, 1)), np.array([1, 2, 3]), 0).shape
+    (3,)
+    """
+    from sfumato.random.discrete_kernel import fill_laplace_scales
+
+    source = run.source
+    if isinstance(source, KeyedSource):
+        covered = np.column_stack([scales, np.ascontiguousarray(exact).view(np.int64)])
+        return laplace_rows(source.of(LAPLACE, "scales"), first, covered, 1, scales, 1)[:, 0]
+    draws = np.empty(len(scales), dtype=np.int64)
+    done = 0
+    while True:
+        done, place = fill_laplace_scales(draws, done, scales, 1, run.words)
+        run.drop(place)
+        if done == len(scales):
+            return draws
+        run.more()
+
+
+def randomised_bits(
+    run: WordRun, values: Numbers, cuts: Numbers, default: float, truthful: int, *context: Part
+) -> Bits:
+    """Return for each value whether it lies above its cut, told truly with probability `truthful`/2^64 exactly.
+
+    What is no number stands as `default`. Keyed, the coins are those of probability, context, cuts and values.
+
+    >>> from sfumato.random import SeededSource
+    >>> run, always = WordRun(SeededSource(1), "a publisher"), 2**64 - 1
+    >>> randomised_bits(run, np.array([1.0, 9.0]), np.array([5.0, 5.0]), 0.0, always, 0).tolist()
+    [0, 1]
+    """
+    from sfumato.stream.publishers.linked.kernel import respond
+
+    def told(words: Words) -> Bits:
+        return respond(values, cuts, default, np.uint64(truthful), words)
+
+    def law() -> Responses:
+        true = told(np.zeros(2 * len(values), dtype=np.uint32))
+        return Responses(true, Fraction(truthful, 2**64), cuts.tobytes())
+
+    def draw() -> Bits:
+        own = of_group(run.source, RESPONSE, truthful, *context, cuts, values)
+        return told(own.words(2 * len(values)))
+
+    return choose(law, draw)

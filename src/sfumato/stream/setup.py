@@ -33,7 +33,7 @@ class StreamSetup:
     `marks` is what was said about persons and times, by which a feed is refused that does not fit.
 
     >>> build("laplace", ["hours"], bounds=(0, 100)).promise.cost.epsilon
-    Decimal('1.0')
+    Decimal('1')
     """
 
     publisher: Publisher

@@ -15,11 +15,10 @@ import numpy as np
 from sfumato.core.parameters import Real, Whole
 from sfumato.promise import Edges, Promise, Windows
 from sfumato.random import Part, Source
-from sfumato.random.random_words import WordRun
 from sfumato.release import Card
 from sfumato.stream.base import AUDITED, DELAY, EPSILON, Integers, Numbers, Published, Publisher, Sample
 from sfumato.stream.card import EVENT, private_card, record_promise, windows_note
-from sfumato.stream.noise import add_noise
+from sfumato.stream.noise import add_noise, run_of
 from sfumato.stream.state import Array, Saved, pack, unpack
 
 
@@ -45,12 +44,13 @@ class WindowedPublisher(Publisher):
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
-        self._run = WordRun(rng)
+        self._run = run_of(self, rng)
         self._shape = (self.width,) if self.width else ()
         self._nothing = Published.empty(self.width, linked=self.linked)
         self._waiting: list[Any] = []
         self._seq = self._group = 0
         self.prepare()
+        _ = self.promise()  # a chain without a map cannot be built
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class WindowedPublisher(Publisher):
     def add_noise(self, exact: Integers, scale: Fraction, number: int, *context: Part) -> Integers:
         """Return exact whole numbers of a window with discrete Laplace noise on each (`sfumato.stream.noise`).
 
-        `context` holds all that decides what the numbers mean, besides the window's number.
+        `context` holds all that decides what the numbers mean besides parameters, scale and the window's number.
         """
         return add_noise(self._run, exact, scale, number, *context)
 

@@ -26,11 +26,11 @@ from sfumato.promise import (
     ProtectPersons,
     ProtectRows,
 )
-from sfumato.random import Source
+from sfumato.random import Source, of_group
 from sfumato.release import Card
 from sfumato.stream.base import Numbers, Published, Publisher, ReleasedColumns, Sample
 from sfumato.stream.card import wrapped_card
-from sfumato.stream.state import Saved, pack, unpack
+from sfumato.stream.state import Saved, fingerprint, pack, unpack
 
 NAMELESS = -1.0
 
@@ -49,7 +49,8 @@ class WrappingPublisher(Publisher):
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
         if rng is not None:
-            self.publisher = replace(self.publisher, rng=rng)  # type: ignore[type-var]
+            own = of_group(rng, "wrapper", fingerprint(self.name, self.parameters()))
+            self.publisher = replace(self.publisher, rng=own)  # type: ignore[type-var]
 
     @property
     def delay(self) -> int:

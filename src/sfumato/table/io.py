@@ -6,6 +6,7 @@ What the formats are, and how a file's is found, is the matter of `table.formats
 from __future__ import annotations
 
 import gzip
+import hashlib
 import signal
 import sys
 import zlib
@@ -36,6 +37,19 @@ def read(path: str | Path, *, empty: bool = False) -> Table:
     ('02139', 31)
     """
     return decode(*_bytes(path), path, empty=empty)
+
+
+def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
+    r"""Return what `read` does, and the SHA-256 of the very bytes it was read from: the file is looked at once.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = file.write_bytes(b"age\n31\n")
+    >>> read_hashed(file)[1] == hashlib.sha256(b"age\n31\n").hexdigest()
+    True
+    """
+    data, name = _bytes(path)
+    return decode(data, name, path, empty=empty), hashlib.sha256(data).hexdigest()
 
 
 def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False) -> Table:

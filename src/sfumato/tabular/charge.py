@@ -1,7 +1,8 @@
 """A table paid for from a ledger: charged before anything is drawn, and shown again free of charge.
 
 The order is that of every private answer (Rogers, Roth, Ullman & Vadhan 2016): a crash may charge for a table never
-given, it never gives one uncharged. The ledger keeps the table itself, so that asking twice reveals nothing more.
+given, it never gives one uncharged. The ledger keeps the table itself, so that asking twice reveals nothing more. A
+table that promises no differential privacy has no price: the ledger lists it outside the bound.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ import msgspec
 import polars as pl
 
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.till import Purchase, list_outside, pay
 from sfumato.dp.rows import open_rows
-from sfumato.errors import InputError, ParameterError
-from sfumato.promise.cost import Accountant, Cost
+from sfumato.errors import InputError
+from sfumato.promise import Promise
 from sfumato.release import Card, Release
 from sfumato.schema import Schema
 from sfumato.table import Table
+from sfumato.table.io import read_hashed
+
+DOOR = "table"
 
 
 class PaidTable(msgspec.Struct, frozen=True):
@@ -36,6 +41,9 @@ class PaidTable(msgspec.Struct, frozen=True):
 class Charge:
     """Who pays, and from which ledger; `data` is the file the ledger was made for, unless that was a dataframe.
 
+    `digest` is the SHA-256 of the bytes that the table was read from (`sfumato.table.io.read_hashed`); without it the
+    file is read again, and must hold the table.
+
     >>> Charge(Path("people.ledger")).analyst
     'analyst'
     """
@@ -43,30 +51,55 @@ class Charge:
     ledger: Path
     data: Path | None = None
     analyst: str = "analyst"
+    digest: str | None = None
 
-    def release(self, table: Table, asked: dict[str, Any], cost: Cost, draw: Callable[[], Release]) -> Release:
+    def release(self, table: Table, asked: dict[str, Any], promise: Promise, draw: Callable[[], Release]) -> Release:
         """Return the table that `draw` makes, once it is paid for; or the one that was paid for before."""
         ledger = Ledger.open(self.ledger)
-        if ledger.budget.accountant is not Accountant.PURE:
-            raise ParameterError(f"ledger '{self.ledger}' counts rho; a private table costs epsilon and delta")
-        self._check_rows(ledger, table)
-        entry = ledger.debit(json.dumps(asked, sort_keys=True, default=str), ledger.version, self.analyst, cost)
+        version = self._check_rows(ledger, table)
+        entry = pay(ledger, promise, self._purchase(ledger, version, asked), analyst=self.analyst, version=version)
         kept = ledger.settle(entry, _pack(draw())) if entry.answer is None else entry.answer
-        return _unpack(kept, table)
+        return _with_head(_unpack(kept, table), ledger)
 
-    def _check_rows(self, ledger: Ledger, table: Table) -> None:
-        facts = ledger.facts
-        if (facts.get("protect"), facts.get("neighbours")) != ("rows", "presence"):
-            raise ParameterError(
-                f"ledger '{self.ledger}' protects {facts.get('protect')} ({facts.get('neighbours')}); a private table "
-                "protects rows (presence), so it needs a ledger made for those"
-            )
-        rows = open_rows(table.frame if self.data is None else self.data, Schema())
-        if rows.fingerprint() != facts.get("fingerprint"):
+    def list_release(self, table: Table, release: Release, schema: Schema) -> Release:
+        """Return a release that promises no differential privacy, listed in the account, with a card that says so."""
+        ledger, card = Ledger.open(self.ledger), release.card
+        version = self._check_rows(ledger, table)
+        made = {"algorithm": card.algorithm, card.guarantee.model: card.guarantee.parameters}
+        asked = {**made, "settings": card.released.settings, "schema": schema.to_toml()}
+        purchase = self._purchase(ledger, version, asked)
+        sentence = list_outside(ledger, card.guarantee.model, purchase, analyst=self.analyst)
+        told = replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, sentence]))
+        return _with_head(told, ledger)
+
+    def _purchase(self, ledger: Ledger, version: int, asked: dict[str, Any]) -> Purchase:
+        question = json.dumps(asked, sort_keys=True, default=str)
+        return Purchase(DOOR, question, ledger.facts_of(version).get("table"))
+
+    def _check_rows(self, ledger: Ledger, table: Table) -> int:
+        """Return the version of the rows that the table holds; refuse rows that the ledger does not know."""
+        version = ledger.version
+        if self._fingerprint(table) != ledger.facts_of(version).get("fingerprint"):
             raise InputError(
                 f"the data are not those that ledger '{self.ledger}' was made for; name their file, or declare the "
                 "change with `sfumato budget new-version`"
             )
+        return version
+
+    def _fingerprint(self, table: Table) -> str:
+        """The fingerprint of the rows that will be released, not of what a file holds by now."""
+        if self.digest is not None:
+            return self.digest
+        if self.data is None:
+            return open_rows(table.frame, Schema()).fingerprint()
+        held, digest = read_hashed(self.data, empty=True)
+        if not held.frame.equals(table.frame):
+            raise InputError(f"file '{self.data}' does not hold the table that is to be released; read it again")
+        return digest
+
+
+def _with_head(release: Release, ledger: Ledger) -> Release:
+    return replace(release, card=release.card.for_ledger(ledger.head.text))
 
 
 def _pack(release: Release) -> bytes:

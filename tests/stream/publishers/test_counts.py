@@ -44,7 +44,7 @@ def test_shares_are_filtered_over_windows() -> None:
     errors, noises = [], []
     for _ in range(200):
         counts = draw.multinomial(1000, truth)
-        noise = laplace_draws(WordRun(SeededSource(int(draw.integers(2**31)))), 4, Fraction(20))
+        noise = laplace_draws(WordRun(SeededSource(int(draw.integers(2**31))), "x"), 4, Fraction(20))
         errors.append(np.abs(shares.learn(counts + noise, 1000) - counts).mean())
         noises.append(np.abs(noise).mean())
     assert np.mean(errors[100:]) < 0.6 * np.mean(noises[100:])

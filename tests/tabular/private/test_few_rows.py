@@ -140,7 +140,7 @@ def test_a_column_of_a_single_category_and_rows_that_are_all_lost(monkeypatch: p
 @pytest.mark.parametrize("rows", [0, 1, 2])
 @pytest.mark.parametrize("schema", [SCHEMA, sf.Schema({"land": ONE})])
 def test_boxes_of_few_rows_are_drawn_as_those_of_many(rows: int, schema: sf.Schema) -> None:
-    """The number of boxes and the noise are a matter of noisy counts: over draws, no rows and one look alike."""
+    """No rows are counted with noise like any other number of them: what leaves differs from draw to draw."""
     names = list(schema.columns)
     people = table([("F", "flu") if len(names) == 2 else ("here",)] * rows, names)
     sizes = [

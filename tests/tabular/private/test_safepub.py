@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import BudgetExceeded, InputError, ParameterError, SchemaError
-from sfumato.promise.cost import Cost
+from sfumato.promise import Cost, group
 from sfumato.random import SeededSource
 from sfumato.tabular import Charge, SafePub
 from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
@@ -120,7 +120,7 @@ def test_the_card_says_what_is_promised_and_nothing_of_the_rows() -> None:
     release = SafePub(epsilon=1).anonymize(table, SCHEMA, [sf.KAnonymity(10)], rng=SeededSource(3))
     card = release.card
     assert card.guarantee.parameters.keys() == {"k", "epsilon", "delta", "beta"}
-    assert card.guarantee.neighbours == "presence: one row is there or not"
+    assert card.guarantee.neighbours == "presence: one unit is there or not"
     assert any("(10, 0)-crowd-blending" in line and "zero-knowledge" in line for line in card.assumptions)
     assert any("seed" in warning for warning in card.warnings)
     assert "4000" not in card.to_json()
@@ -192,14 +192,48 @@ def test_the_delta_that_is_stated_is_one_that_a_ledger_counts(delta: float, k: i
 
 
 @pytest.mark.parametrize(
-    "protect, neighbours", [("rows:2", "presence"), ("rows", "value"), ("person:sex:1:1", "presence")]
+    "protect, neighbours, epsilon, factor",
+    [("rows", "presence", "0.3", 1), ("rows:2", "presence", "0.6", 2), ("rows", "value", "0.6", 2)],
 )
-def test_a_ledger_for_another_unit_is_refused(tmp_path: Path, protect: str, neighbours: str) -> None:
+def test_a_ledger_for_another_unit_pays_what_a_group_costs(
+    tmp_path: Path, protect: str, neighbours: str, epsilon: str, factor: int
+) -> None:
     table = people(20)
-    budget = sf.Budget(epsilon=1)
-    sf.Session.create(tmp_path / "l", table.frame, SCHEMA, budget, protect=protect, neighbours=neighbours)
-    with pytest.raises(ParameterError, match="protects rows"):
+    budget = sf.Budget(epsilon=2, delta=0.1)
+    session = sf.Session.create(tmp_path / "l", table.frame, SCHEMA, budget, protect=protect, neighbours=neighbours)
+    chosen = SafePub(epsilon=0.3)
+    chosen.anonymize(table, SCHEMA, [sf.KAnonymity(10)], charge=Charge(tmp_path / "l"), audit=False)
+    assert session.ledger.spent.epsilon == Decimal(epsilon)
+    own = chosen.plan([sf.KAnonymity(10)]).promise.cost
+    assert session.ledger.spent == group(own, factor)
+    assert (session.ledger.spent.delta > own.delta) == (factor > 1)
+
+
+def test_a_ledger_for_persons_cannot_be_charged_for_rows(tmp_path: Path) -> None:
+    table = people(20)
+    sf.Session.create(tmp_path / "l", table.frame, SCHEMA, sf.Budget(epsilon=1), protect="person:sex:1:1")
+    with pytest.raises(ParameterError, match=r"the release protects the presence of one row and the ledger .* \(sex\)"):
         sf.PrivateMondrian(epsilon=0.1).anonymize(table, SCHEMA, charge=Charge(tmp_path / "l"))
+    assert Ledger.open(tmp_path / "l").spent == Cost()
+
+
+def test_boxes_are_paid_in_rho_and_a_delta_is_not(tmp_path: Path) -> None:
+    table, budget = people(20), sf.Budget(epsilon=1, delta=1e-6, accountant=sf.dp.Accountant.ZCDP)
+    sf.Session.create(tmp_path / "l", table.frame, SCHEMA, budget)
+    sf.PrivateMondrian(epsilon=0.1).anonymize(table, SCHEMA, charge=Charge(tmp_path / "l"), audit=False)
+    assert Ledger.open(tmp_path / "l").spent.rho == Decimal("0.005")
+    with pytest.raises(ParameterError, match="it needs a ledger of pure accounting"):
+        SafePub(epsilon=0.5).anonymize(table, SCHEMA, [sf.KAnonymity(10)], charge=Charge(tmp_path / "l"))
+
+
+def test_a_file_must_hold_the_table_that_is_charged_for(tmp_path: Path) -> None:
+    people(20).frame.write_csv(tmp_path / "people.csv")
+    sf.Session.create(tmp_path / "l", tmp_path / "people.csv", SCHEMA, sf.Budget(epsilon=1))
+    charge = Charge(tmp_path / "l", tmp_path / "people.csv")
+    with pytest.raises(InputError, match="does not hold the table"):
+        sf.PrivateMondrian(epsilon=0.1).anonymize(people(21), SCHEMA, charge=charge)
+    release = sf.PrivateMondrian(epsilon=0.1).anonymize(sf.read(tmp_path / "people.csv"), SCHEMA, charge=charge)
+    assert release.card.ledger == Ledger.open(tmp_path / "l").head.text
 
 
 def test_a_scheme_of_too_many_levels_is_drawn_from_a_public_seed() -> None:

@@ -7,6 +7,7 @@ Privacy"; here it is summed term by term. Trials run on made-up rows, never on t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ Reals = npt.NDArray[np.float64]
 MOST_RUNS = 600  # of an algorithm that takes milliseconds
 SIDE = 7
 ROUNDING = 1 + 1e-6
+MOST_SIZES = 2000  # of a class, all of which are tried
+AROUND = 50
 
 
 def private_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
@@ -84,27 +87,34 @@ def sampled_delta(k: int, beta: float, loss: float) -> tuple[float, int]:
     """
     factor = math.exp(loss)
     share = (factor - 1 + beta) / factor  # from a count of share·n on, one row more is too likely
-    largest = math.ceil(4 * k / share) + 50
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])
-    before = _published_size_law(0, k, beta, logs)
     worst, rows = 0.0, 1
-    for count in range(1, largest + 1):
-        after = _published_size_law(count, k, beta, logs)
+    for count in _tried_sizes(k, share):
+        after, before = (_published_size_law(size, k, beta) for size in (count, count - 1))
         shorter = np.zeros_like(after)
         shorter[: len(before)] = before
         for one, other in ((after, shorter), (shorter, after)):
             delta = float(np.maximum(one - factor * other, 0.0).sum())
             worst, rows = max((worst, rows), (delta, count))
-        before = after
     return worst, rows
 
 
-def _published_size_law(rows: int, k: int, beta: float, logs: Reals) -> Reals:
-    """Return the law of the published size of a class of `rows`: its sample, or 0 where that is below k."""
-    sizes = np.arange(rows + 1)
-    law: Reals = np.exp(
-        logs[rows] - logs[sizes] - logs[rows - sizes] + sizes * math.log(beta) + (rows - sizes) * math.log1p(-beta)
-    )
+def _tried_sizes(k: int, share: float) -> Iterable[int]:
+    """Return the sizes of a class to try: all that have a chance, or those beside k and k/share if they are many."""
+    most = math.ceil(4 * k / share) + AROUND
+    if most <= MOST_SIZES:
+        return range(1, most + 1)
+    peak = math.ceil(k / share)
+    return [*range(1, k + AROUND), *range(max(k + AROUND, peak - AROUND), peak + AROUND)]
+
+
+def _published_size_law(rows: int, k: int, beta: float) -> Reals:
+    """Return the law of the published size of a class of `rows`: its sample, or 0 where that is below k.
+
+    Sizes far above k are left out of a large class: what they add could only make the finding larger.
+    """
+    sizes = np.arange(1, min(rows, 4 * k + 200) + 1)
+    steps = np.log((rows - sizes + 1) / sizes * (beta / (1 - beta)))
+    law: Reals = np.exp(rows * math.log1p(-beta) + np.concatenate([[0.0], np.cumsum(steps)]))
     hidden = law[:k].sum()
     law[:k] = 0.0
     law[0] = hidden

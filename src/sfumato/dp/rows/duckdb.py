@@ -10,6 +10,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
+from sfumato.random import noise_from
 from sfumato.schema import Schema
 from sfumato.table import Table
 
@@ -140,6 +143,17 @@ class DuckRows:
         if result is None:
             raise InputError(UNREADABLE)
         return result
+
+
+@lru_cache(maxsize=1)
+def load_engine() -> None:
+    """Load what the first question of a process needs, with made-up rows: before any clock starts."""
+    from sfumato.dp.questions.request import Count
+    from sfumato.promise.unit import ProtectRows
+
+    made_up = DuckRows.of_frame(pl.DataFrame({"one": [1]}), Schema())
+    (counts,) = made_up.collect(Request((Count(),), ProtectRows())).columns
+    noise_from().laplace([int(count) for count in counts], Fraction(1))
 
 
 def _storage_type(kind: str) -> StorageType:

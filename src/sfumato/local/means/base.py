@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -26,8 +27,9 @@ from sfumato.local.probabilities import SCALE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sfumato.core.arrays import Integers, Mask
+    from sfumato.core.arrays import Integers, Mask, Reals
     from sfumato.local.means.tally import MeanEstimate, MeanTally
+    from sfumato.promise import Promise
     from sfumato.random import Source
 
     Parts = list[tuple[Mask, Fraction]]
@@ -87,6 +89,23 @@ class MeanProtocol(Validated, ABC):
         """The ε that the probabilities really give, rounded up; never above the one asked for."""
 
     @property
+    def loss(self) -> Decimal:
+        """The exact loss of a report, or a decimal above it."""
+        return Decimal(self.spent)
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What one report of one device is promised, from the probabilities that are used.
+
+        >>> from sfumato.local import Duchi
+        >>> Duchi(0, 1, 0.1).promise.cost.epsilon
+        Decimal('0.1')
+        """
+        from sfumato.local.promise import report_promise
+
+        return report_promise(self.loss, self.epsilon)
+
+    @property
     @abstractmethod
     def noise(self) -> tuple[float, float]:
         """A and C of the variance A + C·x² that the report of a value x has, where the bounds are -1 and 1."""
@@ -138,12 +157,21 @@ class MeanProtocol(Validated, ABC):
 
     def report_many(self, values: npt.ArrayLike, source: Source | None = None) -> Integers:
         """Fresh reports of many users, each drawn by itself; `source=None` is the secure one."""
-        import numpy as np
-
         from sfumato.local.protocols.bulk import round_at_random
         from sfumato.random import SecureSource
 
-        given = np.asarray(values, dtype=np.float64)
+        origin = SecureSource() if source is None else source
+        places = self._grid_position(self.checked(values))
+        return choose(
+            lambda: MeanReportLaw(self, places.tolist()),
+            lambda: self.draw_many(round_at_random(places, origin), origin),
+        )
+
+    def checked(self, values: npt.ArrayLike) -> Reals:
+        """The values as numbers, all of them within the bounds; others are refused and counted."""
+        import numpy as np
+
+        given: Reals = np.asarray(values, dtype=np.float64)
         outside = np.flatnonzero(~((given >= self.low) & (given <= self.high)))
         if outside.size:
             found = (
@@ -152,12 +180,7 @@ class MeanProtocol(Validated, ABC):
             raise InputError(
                 f"{found} outside the bounds {self.low:g} to {self.high:g}; clamp them or widen the bounds"
             )
-        origin = SecureSource() if source is None else source
-        places = self._grid_position(given)
-        return choose(
-            lambda: MeanReportLaw(self, places.tolist()),
-            lambda: self.draw_many(round_at_random(places, origin), origin),
-        )
+        return given
 
     @abstractmethod
     def draw_many(self, steps: Integers, source: Source) -> Integers:

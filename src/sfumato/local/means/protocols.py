@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local import device
 from sfumato.local.means.base import STEPS, MeanProtocol
-from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, log_above, loss_above, threshold_below
 
 if TYPE_CHECKING:
     from sfumato.core.arrays import Integers
@@ -54,6 +55,11 @@ class LaplaceMean(MeanProtocol):
         return float(2 * STEPS / self.scale)
 
     @property
+    def loss(self) -> Decimal:
+        exact = 2 * STEPS / self.scale
+        return Context(prec=60, rounding=ROUND_CEILING).divide(Decimal(exact.numerator), Decimal(exact.denominator))
+
+    @property
     def noise(self) -> tuple[float, float]:
         return 8 / self.epsilon**2, 0.0
 
@@ -90,7 +96,7 @@ class Duchi(MeanProtocol):
     @cached_property
     def truth(self) -> int:
         """The probability of telling the true end."""
-        odds = exp_below(Fraction(self.epsilon))
+        odds = exp_below(asked_loss(self.epsilon))
         return threshold_below(odds / (1 + odds))
 
     @property
@@ -98,8 +104,17 @@ class Duchi(MeanProtocol):
         return {"steps": STEPS, "truth": self.truth}
 
     @property
+    def ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of one report under two values, exactly."""
+        return Fraction(self.truth, SCALE - self.truth)
+
+    @property
     def spent(self) -> float:
-        return log_above(Fraction(self.truth, SCALE - self.truth))
+        return log_above(self.ratio)
+
+    @property
+    def loss(self) -> Decimal:
+        return loss_above(self.ratio)
 
     @property
     def noise(self) -> tuple[float, float]:
@@ -152,7 +167,7 @@ class Piecewise(MeanProtocol):
     @cached_property
     def inside(self) -> int:
         """The probability of a report within the window."""
-        odds = exp_below(Fraction(self.epsilon)) * Fraction(self.width, 2 * STEPS)
+        odds = exp_below(asked_loss(self.epsilon)) * Fraction(self.width, 2 * STEPS)
         return threshold_below(odds / (1 + odds))
 
     @property
@@ -160,8 +175,17 @@ class Piecewise(MeanProtocol):
         return {"steps": STEPS, "half": self.half, "inside": self.inside}
 
     @property
+    def ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of one report under two values, exactly."""
+        return Fraction(self.inside * 2 * STEPS, (SCALE - self.inside) * self.width)
+
+    @property
     def spent(self) -> float:
-        return log_above(Fraction(self.inside * 2 * STEPS, (SCALE - self.inside) * self.width))
+        return log_above(self.ratio)
+
+    @property
+    def loss(self) -> Decimal:
+        return loss_above(self.ratio)
 
     @property
     def noise(self) -> tuple[float, float]:
@@ -225,7 +249,7 @@ class Hybrid(MeanProtocol):
         """The probability of the piecewise mechanism."""
         if self.epsilon <= LOWEST_HYBRID:
             return 0
-        return threshold_below(1 - exp_below(Fraction(self.epsilon) / -2))
+        return threshold_below(1 - exp_below(asked_loss(self.epsilon) / -2))
 
     @property
     def thresholds(self) -> dict[str, int]:
@@ -234,6 +258,10 @@ class Hybrid(MeanProtocol):
     @property
     def spent(self) -> float:
         return max(self.piecewise.spent, self.duchi.spent) if self.coin else self.duchi.spent
+
+    @property
+    def loss(self) -> Decimal:
+        return max(self.piecewise.loss, self.duchi.loss) if self.coin else self.duchi.loss
 
     @property
     def noise(self) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import below, words64
-from sfumato.local.probabilities import SCALE, exp_below, threshold_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, threshold_below
 from sfumato.local.protocols.randomized_response import integer_bytes
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class HadamardResponse(LocalProtocol):
     @cached_property
     def _plus(self) -> int:
         """The probability, out of 2^64, of a row with a plus."""
-        power = exp_below(self.epsilon)
+        power = exp_below(asked_loss(self.epsilon))
         return threshold_below(power / (power + 1))
 
     @property

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import below
-from sfumato.local.probabilities import SCALE, exp_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below
 from sfumato.local.protocols.randomized_response import integer_bytes, respond, response_thresholds
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class LocalHashing(LocalProtocol):
     @cached_property
     def groups(self) -> int:
         """The number of cells: round(e^ε) + 1, and not above 2^16."""
-        return min(round(exp_below(self.epsilon)) + 1, MOST_CELLS)
+        return min(round(exp_below(asked_loss(self.epsilon))) + 1, MOST_CELLS)
 
     @cached_property
     def _thresholds(self) -> tuple[int, int]:

@@ -11,10 +11,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from sfumato.errors import ParameterError
 from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import words64
 from sfumato.local.domain import DomainRule, Value
-from sfumato.local.probabilities import SCALE, exp_below, threshold_above
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, threshold_above
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,10 @@ class GeneralizedResponse(LocalProtocol):
     name: ClassVar[str] = "grr"
     words: ClassVar[str] = "generalised randomised response"
     auto_sizes: ClassVar[range] = ANY_SIZE[1:]  # for two values Warner's is the same
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        response_thresholds(self.epsilon, len(self.domain))  # or refuse, before anybody reports
 
     @cached_property
     def _thresholds(self) -> tuple[int, int]:
@@ -113,12 +118,21 @@ class WarnerResponse(GeneralizedResponse):
 def response_thresholds(epsilon: float, size: int) -> tuple[int, int]:
     """Return the probabilities out of 2^64 of the true value and of each other one of `size` values.
 
+    With millions of values and a tiny ε no whole number lies between the share that ε asks for and an equal one: the
+    rounding of each other value would make the true one the rarest, beyond ε. This is refused.
+
     >>> own, other = response_thresholds(1, 3)
     >>> own + 2 * other == SCALE
     True
     """
-    other = threshold_above(1 / (exp_below(epsilon) + size - 1))
-    return SCALE - (size - 1) * other, other
+    other = threshold_above(1 / (exp_below(asked_loss(epsilon)) + size - 1))
+    own = SCALE - (size - 1) * other
+    if own <= other:
+        raise ParameterError(
+            f"randomised response over {size} values cannot keep epsilon {epsilon:g} in probabilities out of 2^64; "
+            "give a larger epsilon, a smaller domain or another protocol"
+        )
+    return own, other
 
 
 def respond(code: int, own: int, other: int) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import pack_bits, subset, words64
-from sfumato.local.probabilities import SCALE, exp_below, threshold_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, threshold_below
 
 if TYPE_CHECKING:
     from sfumato.core.arrays import Codes, Integers, Mask, Payload, Reals
@@ -40,7 +40,7 @@ class SubsetSelection(LocalProtocol):
     @cached_property
     def size(self) -> int:
         """The size of the sets: the whole number beside d/(e^ε + 1) that has the lower variance."""
-        whole = int(len(self.domain) / (exp_below(self.epsilon) + 1))
+        whole = int(len(self.domain) / (exp_below(asked_loss(self.epsilon)) + 1))
         return min((max(whole, 1), whole + 1), key=self._noise)
 
     @cached_property
@@ -49,7 +49,7 @@ class SubsetSelection(LocalProtocol):
         return self._threshold(self.size)
 
     def _threshold(self, size: int) -> int:
-        weight = size * exp_below(self.epsilon)
+        weight = size * exp_below(asked_loss(self.epsilon))
         return threshold_below(weight / (weight + len(self.domain) - size))
 
     def _support(self, size: int) -> tuple[Fraction, Fraction]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sfumato.errors import ParameterError
 from sfumato.local.base import ANY_SIZE, LocalProtocol
 from sfumato.local.device import pack_bits, words64
-from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, log_above, threshold_above, threshold_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +123,7 @@ class SymmetricUnary(UnaryEncoding):
 
     @cached_property
     def bits(self) -> tuple[int, int]:
-        root = exp_below(Fraction(self.epsilon) / 2)
+        root = exp_below(asked_loss(self.epsilon) / 2)
         own = threshold_below(root / (root + 1))
         return own, SCALE - own
 
@@ -142,4 +142,4 @@ class OptimizedUnary(UnaryEncoding):
 
     @cached_property
     def bits(self) -> tuple[int, int]:
-        return SCALE // 2, threshold_above(1 / (exp_below(self.epsilon) + 1))
+        return SCALE // 2, threshold_above(1 / (exp_below(asked_loss(self.epsilon)) + 1))

@@ -78,7 +78,7 @@ class Memory:
         question, key = protocol.question, protocol.answer_key(value)
         with self._exclusive_content() as content:
             answers = content["answers"].setdefault(question, {})
-            cost = Decimal(0) if key in answers else Decimal(repr(protocol.spent))
+            cost = Decimal(0) if key in answers else protocol.promise.cost.epsilon
             left = self.total - sum((Decimal(entry["epsilon"]) for entry in content["rounds"]), Decimal(0))
             if cost > left:
                 raise BudgetExceeded({"epsilon": left}, {"epsilon": cost}, f"device '{self.path}'")

@@ -20,7 +20,7 @@ from sfumato.local import device
 from sfumato.local.base import EPSILON, LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.laws import Lots
-from sfumato.local.probabilities import log_above
+from sfumato.local.probabilities import asked_loss, log_above, loss_above
 from sfumato.local.protocol_choice import choose
 from sfumato.local.reports.report import Report, Reports
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.core.arrays import Codes
     from sfumato.local.collector.estimate import Estimate
     from sfumato.local.collector.tally import Tally
+    from sfumato.promise import Promise
     from sfumato.random import Source
 
 LOTS = 2**32
@@ -80,8 +81,24 @@ class Attributes:
     @property
     def spent(self) -> float:
         """The ε of all that one device sends, rounded up."""
+        return log_above(self._ratio)
+
+    @property
+    def promise(self) -> Promise:
+        """What one device is promised: the dearest attribute if one is drawn, the sum of all if all are sent.
+
+        >>> plan = Attributes.choose({"hour": range(24), "sex": ["f", "m"]}, epsilon=2, users=1000, mode="split")
+        >>> plan.promise.cost.epsilon <= 2
+        True
+        """
+        from sfumato.local.promise import report_promise
+
+        return report_promise(loss_above(self._ratio))
+
+    @property
+    def _ratio(self) -> Fraction:
         ratios = [protocol.ratio for protocol in self.protocols.values()]
-        return log_above(max(ratios) if self.mode == "sample" else math.prod(ratios, start=Fraction(1)))
+        return max(ratios) if self.mode == "sample" else math.prod(ratios, start=Fraction(1))
 
     def variance(self, name: str, users: float, count: float = 0.0) -> float:
         """The variance of the estimated count of a value that `count` of all `users` have."""
@@ -168,7 +185,7 @@ class Attributes:
 def _largest_part(epsilon: float, parts: int) -> float:
     """The largest number that, taken `parts` times, is not above ε."""
     part = epsilon / parts
-    while Fraction(part) * parts > Fraction(epsilon):
+    while Fraction(part) * parts > asked_loss(epsilon):
         part = math.nextafter(part, 0)
     return part
 

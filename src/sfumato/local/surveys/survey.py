@@ -21,6 +21,7 @@ from sfumato.local.surveys.attributes import Attributes
 if TYPE_CHECKING:
     from sfumato.core.arrays import Codes, Reals
     from sfumato.local.collector.tally import Tally
+    from sfumato.promise import Promise
     from sfumato.random import Source
 
 
@@ -162,6 +163,16 @@ class Survey:
         domains = {view.name: self.crossing.domain(view) for view in self.views}
         shares = {view.name: view.share for view in self.views}
         return Attributes.choose(domains, self.epsilon, self.users, shares=shares)
+
+    @property
+    def promise(self) -> Promise:
+        """What one device is promised, which reports one view.
+
+        >>> crossing = Crossing([Axis("sex", ("f", "m")), Axis("hour", ("8", "17"))])
+        >>> Survey(crossing, (View(("sex",), 0.5), View(("hour",), 0.5)), 4, 1000).promise.cost.epsilon
+        Decimal('4')
+        """
+        return self.plan.promise
 
     def perturb(self, record: Sequence[str]) -> dict[str, Report]:
         """The fresh report of a record, one value for each axis: a view drawn at random, and what it shows."""

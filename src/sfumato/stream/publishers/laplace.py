@@ -14,21 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.parameters import Option, Optional, Real
-from sfumato.core.seam import choose
 from sfumato.errors import InputError, ParameterError
 from sfumato.promise import Promise
-from sfumato.random import KeyedSource, SecureSource, Source, discrete_laplace
-from sfumato.random.laws import DiscreteLaplace
+from sfumato.random import Source
 from sfumato.release.card import Card, ReleasedColumn
-from sfumato.stream.base import AUDITED, EPSILON, Integers, Numbers, PublicBounds, Published, Publisher, Sample
+from sfumato.stream.base import AUDITED, EPSILON, Numbers, PublicBounds, Published, Publisher, Sample
 from sfumato.stream.card import EACH, guarantee_of, make_card, record_promise
-from sfumato.stream.noise import Interval, grid_steps, step_for
+from sfumato.stream.noise import Interval, add_noise_to_rows, grid_steps, run_of, step_for
 from sfumato.stream.state import pack, unpack
 
 STEPS = 2**20
-AHEAD = 1024
-NONE_AHEAD: Integers = np.empty(AHEAD, dtype=np.int64)
-ONE: Integers = np.ones(1, dtype=np.int64)
 SENSITIVITY = Option("How far one record can move a value; the width of the bounds unless given.")
 
 EVENT = (
@@ -73,10 +68,9 @@ class NaiveLaplace(Publisher):
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
-        self._source = SecureSource() if rng is None else rng
+        self._run = run_of(self, rng)
         self._step, self._scale = self._grid()
         self._seq = 0
-        self._ahead, self._place = NONE_AHEAD, AHEAD
 
     def _grid(self) -> tuple[float, int]:
         """Return the grid's step and the noise's scale in steps, rounded up so that ε is never exceeded."""
@@ -97,33 +91,18 @@ class NaiveLaplace(Publisher):
         return 0
 
     def push(self, record: float) -> Published:
-        if isinstance(self._source, KeyedSource):
-            return self.push_many(np.array([record]))
-        steps = np.array([round(self._clamp(record) / self._step)])
-        noisy = choose(lambda: DiscreteLaplace(steps, Fraction(self._scale)), lambda: steps + self._next_one())
-        place = np.array([self._seq])
-        self._seq += 1
-        return Published(noisy * self._step, place, ONE, place, place)
+        return self.push_many(np.array([record]))
 
     def push_many(self, batch: Numbers) -> Published:
         values = self._clamp_all(np.asarray(batch, dtype=np.float64))
         places = np.arange(self._seq, self._seq + len(values))
         steps: Numbers = np.rint(values / self._step)
-        noisy = choose(lambda: DiscreteLaplace(steps, Fraction(self._scale)), lambda: steps + self._noise(steps))
-        released: Numbers = noisy * self._step
+        released = add_noise_to_rows(self._run, steps[:, None], Fraction(self._scale), self._seq)[:, 0] * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
 
-    def _clamp(self, record: float) -> float:
-        """Return a record within the bounds, their middle for NaN: a private release never stops over a value."""
-        if self.bounds is not None:
-            low, high = self.bounds
-            return min(max(record, low), high) if record == record else (low + high) / 2  # noqa: PLR0124  # NaN
-        if not math.isfinite(record):
-            self._refuse(record, self._seq)
-        return record
-
     def _clamp_all(self, values: Numbers) -> Numbers:
+        """Return records within the bounds, their middle for NaN: a private release never stops over a value."""
         if self.bounds is not None:
             low, high = self.bounds
             return np.where(np.isnan(values), (low + high) / 2, np.clip(values, low, high))
@@ -136,42 +115,16 @@ class NaiveLaplace(Publisher):
     def _refuse(self, record: float, place: int) -> None:
         raise InputError(f"record {place}: {record} is not a finite number; clean it, or give bounds")
 
-    def _noise(self, steps: Numbers) -> Integers:
-        """Return the noise of records: each one's own where noise is keyed, or what comes next."""
-        if isinstance(self._source, KeyedSource):
-            own = [self._source.of(self._seq + place, steps[place : place + 1]) for place in range(len(steps))]
-            return np.array([discrete_laplace(1, Fraction(self._scale), source)[0] for source in own], dtype=np.int64)
-        return self._next(len(steps))
-
-    def _next_one(self) -> int:
-        if self._place == AHEAD:
-            self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
-            self._place = 0
-        self._place += 1
-        return int(self._ahead[self._place - 1])
-
-    def _next(self, count: int) -> Integers:
-        """Return the next draws: those drawn ahead first, then whole rounds, so that batches do not matter."""
-        parts = [self._ahead[self._place : self._place + count]]
-        self._place = min(AHEAD, self._place + count)
-        missing = count - len(parts[0])
-        while missing > 0:
-            self._ahead = discrete_laplace(AHEAD, Fraction(self._scale), self._source)
-            self._place = min(AHEAD, missing)
-            parts.append(self._ahead[: self._place])
-            missing -= self._place
-        return np.concatenate(parts)
-
     def flush(self) -> Published:
         return Published.empty(linked=True)
 
     def state(self) -> bytes:
-        self._ahead, self._place = NONE_AHEAD, AHEAD
+        self._run.forget()
         return pack(self.name, self.parameters(), {}, {"seq": self._seq})
 
     def restore(self, state: bytes) -> None:
         self._seq = int(unpack(state, self.name, self.parameters()).plain["seq"])
-        self._ahead, self._place = NONE_AHEAD, AHEAD
+        self._run.forget()
 
     def card(self, *names: str) -> Card:
         promised = self.bounds is not None
@@ -181,7 +134,7 @@ class NaiveLaplace(Publisher):
             [ReleasedColumn(name=name, role="sensitive", type="number") for name in names],
             assumptions=EVENT if promised else (),
             warnings=() if promised else (UNBOUNDED,),
-            source=self._source,
+            source=self._run.source,
         )
 
     def promise(self) -> Promise | None:

@@ -1,9 +1,11 @@
 """The one file from which a stream goes on after a crash, and the order in which rows leave: first it, then the rows.
 
 A checkpoint holds the publisher's state, the rows that may have left since the checkpoint before, the input's offset
-and the output's length, and is replaced in one step before any of those rows leave (write-ahead order, Mohan et al.
-1992). After a crash the files are cut back to the checkpoint and its rows are written again, the same ones; over a pipe
-they may come twice, with the same numbers.
+and the output's length and hash, and is replaced in one step before any of those rows leave (write-ahead order, Mohan
+et al. 1992). After a crash the files are cut back to the checkpoint and its rows are written again, the same ones; over
+a pipe they may come twice, with the same numbers. Checkpoints are chained (`sfumato.core.hash_chain`) and noise is
+keyed: one that was put back from a backup releases again the rows that left after it, and they are compared with the
+output.
 """
 
 from __future__ import annotations
@@ -19,22 +21,29 @@ from typing import Any
 import msgspec
 
 from sfumato.core.files import hold_folder, write_durably
+from sfumato.core.hash_chain import EMPTY, Head
 from sfumato.errors import InputError
+from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.connectors.file.sink import START, Appended, Nowhere, Outlet, OutputMark, Sink
+from sfumato.stream.runtime import noise_key
 
+PRIVATE = 0o600
 FILE = "checkpoint"
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A stream at one moment; `question` says what was asked for, and `chunk` holds the rows that leave after it.
 
+    `before` is the head of the chain of checkpoints before this one.
+
     >>> start = Checkpoint.begin({"epsilon": 1.0}, b"state", b"hours,group,size,seq")
     >>> start.records, len(start.stream)
     (0, 32)
     """
 
-    version: int = 1
+    version: int = 2
+    before: str = EMPTY.text
     stream: str
     question: dict[str, Any]
     state: bytes
@@ -54,6 +63,14 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Return the checkpoint of a stream of which nothing has come yet, under an id of its own."""
         return cls(stream=secrets.token_hex(16), question=question, state=state, chunk=header)
 
+    def head(self, key: bytes) -> Head:
+        """Return the head of the chain with this checkpoint; without the key it tells nothing about the records held.
+
+        >>> Checkpoint.begin({}, b"state", b"").head(bytes(32)).number
+        1
+        """
+        return Head.read(self.before).then(key, msgspec.msgpack.encode(self))
+
     def refuse_other(self, question: dict[str, Any], folder: Path) -> None:
         """Refuse to go on with anything but what was asked for at first.
 
@@ -71,17 +88,26 @@ same options, or another folder
                 )
 
 
+class Sealed(msgspec.Struct, frozen=True):
+    """A checkpoint as it lies in its folder, with its head, by which one that was edited is known."""
+
+    head: str
+    checkpoint: Checkpoint
+
+
 @dataclass(frozen=True)
 class CheckpointFolder:
-    """A folder with one stream's checkpoint, held by one process at a time and readable by its owner only.
+    """A folder with one stream's checkpoint and its key, held by one process at a time and readable by its owner only.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "kept"
     >>> with CheckpointFolder.open(folder) as store:
     ...     store.load() is None
-    ...     store.save(Checkpoint.begin({}, b"state", b""))
+    ...     store.make_key()
+    ...     store.save(Checkpoint.begin({}, b"state", b"")).number
     ...     store.load().state
     True
+    1
     b'state'
     """
 
@@ -94,25 +120,44 @@ class CheckpointFolder:
         with hold_folder(folder, "checkpoint", FILE) as path:
             yield cls(path)
 
+    @property
+    def key(self) -> bytes:
+        """The secret of the stream's noise and of its chain."""
+        if not (self.folder / noise_key.FILE).exists():
+            raise InputError(f"checkpoint '{self.folder}' has lost its key, '{noise_key.FILE}'; restore it")
+        return noise_key.read_key(self.folder / noise_key.FILE)
+
+    def make_key(self) -> None:
+        """Make the key of a stream that begins; it survives a crash from now on."""
+        noise_key.make_key(self.folder)
+
     def load(self) -> Checkpoint | None:
-        """Return the checkpoint, or None where there is none yet."""
+        """Return the checkpoint, or None where there is none yet; one that its key did not seal is refused."""
         try:
-            return msgspec.msgpack.decode((self.folder / FILE).read_bytes(), type=Checkpoint)
+            sealed = msgspec.msgpack.decode((self.folder / FILE).read_bytes(), type=Sealed)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
             raise InputError(f"checkpoint '{self.folder}' cannot be read: {error}; restore it from a backup") from error
+        if sealed.checkpoint.head(self.key).text != sealed.head:
+            raise InputError(
+                f"checkpoint '{self.folder}' was edited, or its key is another one's; restore both from one backup"
+            )
+        return sealed.checkpoint
 
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Replace the checkpoint; once this returns it survives a crash, before it the one before does."""
+    def save(self, checkpoint: Checkpoint) -> Head:
+        """Replace the checkpoint and return its head; once this returns it survives a crash, before it the last one."""
+        head = checkpoint.head(self.key)
         try:
-            write_durably(self.folder / FILE, msgspec.msgpack.encode(checkpoint))
+            write_durably(self.folder / FILE, msgspec.msgpack.encode(Sealed(head.text, checkpoint)))
         except OSError as error:
             raise InputError(f"checkpoint '{self.folder}' cannot be written: {error.strerror}") from error
+        return head
 
     def remove(self) -> None:
         """Forget the stream, of which nothing has left."""
-        (self.folder / FILE).unlink(missing_ok=True)
+        for name in (FILE, noise_key.FILE):
+            (self.folder / name).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -154,15 +199,28 @@ class StreamJournal:
         found = None if store is None else store.load()
         if found is not None and store is not None:
             found.refuse_other(asked, store.folder)
-            publisher.restore(found.state)
         self.at = found or Checkpoint.begin(asked, publisher.state(), sink.header)
+        self.head: Head | None = None
+        if store is not None:
+            self._draw_by_key(store, fresh=found is None)
         self.rows, self.groups = self.at.rows, self.at.groups
         self._waiting: list[bytes] = []
         self._bad: list[bytes] = []
         self._worker = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
         self._output, self._aside = self._open_outlets(aside, fresh=found is None)
+        self._check(self.at)
         self._emit(self.at.chunk, self.at.quarantined)
+
+    def _draw_by_key(self, store: CheckpointFolder, *, fresh: bool) -> None:
+        """Let the publisher go on with noise that the stream's key gives again, for its id and its columns."""
+        if fresh:
+            self._sink.refuse_existing()
+            store.make_key()
+        self._publisher.begin(KeyedSource(store.key, "stream", self.at.stream, *self._sink.names))
+        if not fresh:
+            self._publisher.restore(self.at.state)
+        self.head = self.at.head(store.key)
 
     def _open_outlets(self, aside: Path | None, *, fresh: bool) -> tuple[Outlet, Outlet]:
         """Return where rows and bad records go; what is there already is refused, or cut back to the checkpoint."""
@@ -171,8 +229,15 @@ class StreamJournal:
             if aside is not None and aside.exists():
                 raise InputError(f"quarantine '{aside}' exists; remove it or choose another name")
             if self._store is not None:
-                self._store.save(self.at)
-        return self._sink.open(self.at.output), Nowhere() if aside is None else Appended(aside, self.at.quarantine)
+                self.head = self._store.save(self.at)
+        left = "" if self._store is None else f"checkpoint '{self._store.folder}'"
+        output = self._sink.open(self.at.output, len(self.at.chunk), self._named(left), ended=self.at.ended)
+        if aside is None:
+            return output, Nowhere()
+        return output, Appended(aside, self.at.quarantine, len(self.at.quarantined), self._named(left), PRIVATE)
+
+    def _named(self, left: str) -> str:
+        return left if self.head is None else f"{left} (number {self.head.number})"
 
     def hold(self, published: Published, bad: bytes = b"") -> None:
         """Take rows that were published and bad records put aside; without a checkpoint they leave at once."""
@@ -201,6 +266,7 @@ class StreamJournal:
         self.settle()
         self.at = msgspec.structs.replace(
             self.at,
+            before=(self.head or EMPTY).text,
             state=self._publisher.state(),
             mark=mark,
             offset=read.offset,
@@ -215,10 +281,16 @@ class StreamJournal:
         self._writing = self._worker.submit(self._write, self._store, self.at)
 
     def _write(self, store: CheckpointFolder, at: Checkpoint) -> None:
+        self._check(at)
         self._output.settle()
         self._aside.settle()
-        store.save(msgspec.structs.replace(at, output=self._output.place, quarantine=self._aside.place))
+        self.head = store.save(msgspec.structs.replace(at, output=self._output.place, quarantine=self._aside.place))
         self._emit(at.chunk, at.quarantined)
+
+    def _check(self, at: Checkpoint) -> None:
+        """Refuse rows that differ from what left after a checkpoint that was put back, before anything is kept."""
+        self._output.check(at.chunk)
+        self._aside.check(at.quarantined)
 
     def settle(self) -> None:
         """Wait until the checkpoint is written and its rows have left; once that failed, it fails for ever.
@@ -232,6 +304,8 @@ class StreamJournal:
         """Let the files go, once they are safe on the disk; a Parquet file appears if the stream is `complete`."""
         try:
             self.settle()
+            if complete:
+                self._output.refuse_more()
         finally:
             self._worker.shutdown()
             self._close_outlets()

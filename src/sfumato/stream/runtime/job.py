@@ -19,7 +19,9 @@ from typing import Any
 
 import msgspec
 
+from sfumato.core.hash_chain import Head
 from sfumato.errors import InputError, ParameterError, SfumatoError
+from sfumato.promise import Neighbours
 from sfumato.release import Card
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.charge import StreamBill
@@ -155,6 +157,12 @@ class Runner:
         self._kept = time.monotonic(), self.read.records
 
 
+class CardHead(msgspec.Struct):
+    """The part of a card that names the newest checkpoint."""
+
+    checkpoint: str | None = None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a stream: its card, how far it came, and whether its input ended."""
@@ -221,16 +229,30 @@ class Job:
             sink = Sink(self.target, self.publisher, self.screen.released)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
             told = (hooks or Hooks()).with_charge(self._charge)
+            self._tell_of_older(journal, told)
             runner = Runner(feed, self.screen, self.publisher, journal, self.pace, told, self.clock)
             try:
                 complete = runner.run()
             except InputError as error:
                 raise InputError(f"{error}{self._held_note(runner.progress)}") from error
-            return Outcome(self._write_card(runner.progress), runner.progress, complete)
+            return Outcome(self._write_card(runner.progress, journal.head), runner.progress, complete)
 
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
             self._bill.pay(stream)
+
+    def _tell_of_older(self, journal: StreamJournal, hooks: Hooks) -> None:
+        """Say that the card was written after a later checkpoint than the one that is there."""
+        if journal.head is None or not self.card_file.exists():
+            return
+        with suppress(msgspec.DecodeError, SfumatoError, OSError):
+            card = msgspec.json.decode(self.card_file.read_bytes(), type=CardHead)
+            if card.checkpoint is not None and Head.read(card.checkpoint).number > journal.head.number:
+                hooks.say(
+                    f"checkpoint '{self.checkpoint}' is number {journal.head.number}, older than number "
+                    f"{Head.read(card.checkpoint).number} of card '{self.card_file}': rows that left after it are "
+                    "released again, the same ones"
+                )
 
     def _refuse_card(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
@@ -253,15 +275,16 @@ class Job:
 
     def _held_note(self, progress: StreamProgress) -> str:
         """Return what an error must add about records that were held when it came."""
-        if self.checkpoint is not None or not progress.held:
+        if self.checkpoint is not None or not (progress.held or self.publisher.needs_clock):
             return ""
-        self._write_card(progress)
-        return f"; {progress.held} records were held and not released"
+        card = self._write_card(progress)
+        hidden = str(card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
+        return f"; {'what had come was' if hidden else f'{progress.held} records were'} held and not released"
 
-    def _write_card(self, progress: StreamProgress) -> Card:
+    def _write_card(self, progress: StreamProgress, head: Head | None = None) -> Card:
         card = self.publisher.card(*self.screen.released)
         released = msgspec.structs.replace(card.released, rows=progress.rows, classes=progress.groups)
-        card = msgspec.structs.replace(card, released=released)
+        card = msgspec.structs.replace(card, released=released, checkpoint=None if head is None else head.text)
         if self._bill is not None:
             card = self._bill.sign(card)
         if self.target.is_file():

@@ -17,7 +17,7 @@ from sfumato import plugins
 from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
-from sfumato.promise.cost import Cost
+from sfumato.promise import Cost, Metric, Neighbours, PerRow, Promise, ProtectRows, derive
 from sfumato.random import SecureSource, Source
 from sfumato.random.laws import Uniform
 from sfumato.release import Release
@@ -30,7 +30,7 @@ from sfumato.tabular.private.public_columns import PublicColumn
 from sfumato.version import __version__
 
 CARD_TRIALS = 200  # runs of an algorithm on made-up rows, for the card: a few seconds
-NEIGHBOURS = "presence: one row is there or not"
+ROWS = Metric(ProtectRows(), Neighbours.PRESENCE)
 ASSUMPTIONS = (
     "Every person has at most one row; where a person has more, the promise to that person weakens by their number.",
     "Types, bounds, categories and hierarchies were declared without looking at the rows.",
@@ -41,9 +41,9 @@ SEEDED = "drawn from a seed: whoever knows the seed can undo the protection: for
 
 @dataclass(frozen=True, eq=False)
 class PrivateDraw:
-    """A private table before it is drawn: what it costs, what a ledger remembers it by, and how it is drawn."""
+    """A private table before it is drawn: what it promises, what a ledger remembers it by, and how it is drawn."""
 
-    cost: Cost
+    promise: Promise
     asked: Mapping[str, Any]
     draw: Callable[[Source], Release]
 
@@ -93,7 +93,7 @@ class PrivateAnonymizer(Anonymizer):
         """
         prepared = self.prepare(table, schema, models)
         draw = partial(prepared.draw, SecureSource() if rng is None else rng)
-        release = draw() if charge is None else charge.release(table, dict(prepared.asked), prepared.cost, draw)
+        release = draw() if charge is None else charge.release(table, dict(prepared.asked), prepared.promise, draw)
         return self._attack(release) if audit and self.audit is not None else release
 
     def _attack(self, release: Release) -> Release:
@@ -104,21 +104,24 @@ class PrivateAnonymizer(Anonymizer):
         return replace(release, card=msgspec.structs.replace(release.card, audits=findings))
 
 
+def row_promise(cost: Cost) -> Promise:
+    """Return the promise of an algorithm whose proof is for one row that is there or not: every row counts once.
+
+    >>> row_promise(Cost(epsilon=1)).cost_for(ProtectRows(), Neighbours.VALUE).epsilon
+    Decimal('2')
+    """
+    return derive(ROWS, [], PerRow(cost, Neighbours.PRESENCE))
+
+
 def private_card(
-    *,
-    algorithm: str,
-    model: str,
-    parameters: dict[str, Any],
-    released: Released,
-    notes: Sequence[str],
-    secure: bool,
+    *, algorithm: str, guarantee: Guarantee, released: Released, notes: Sequence[str], secure: bool
 ) -> Card:
     """Return the card of a private table; `notes` join the assumptions."""
     return Card(
         version=__version__,
         door="table",
         algorithm=algorithm,
-        guarantee=Guarantee(model=model, parameters=parameters, unit="row", neighbours=NEIGHBOURS),
+        guarantee=guarantee,
         assumptions=[*ASSUMPTIONS, *notes],
         released=released,
         warnings=[] if secure else [SEEDED],

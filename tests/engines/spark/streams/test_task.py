@@ -14,7 +14,6 @@ import pytest
 pd = pytest.importorskip("pandas", reason="needs pyspark and Java 17")
 
 from sfumato.engines.spark.streams.keys import ByKey, ByPerson  # noqa: E402
-from sfumato.engines.spark.streams.noise_key import FILE, make_key, read_key  # noqa: E402
 from sfumato.engines.spark.streams.stream import SparkStream  # noqa: E402
 from sfumato.engines.spark.streams.task import Task  # noqa: E402
 from sfumato.errors import InputError, ParameterError  # noqa: E402
@@ -34,6 +33,7 @@ from sfumato.stream import (  # noqa: E402
     Publisher,
     RankWindows,
 )
+from sfumato.stream.runtime.noise_key import FILE, make_key, read_key  # noqa: E402
 from sfumato.stream.screens.base import NumberScreen, OnBad, Screen  # noqa: E402
 from sfumato.stream.screens.times import MarkedScreen  # noqa: E402
 from sfumato.stream.screens.tuples import TupleScreen  # noqa: E402

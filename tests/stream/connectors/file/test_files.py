@@ -19,12 +19,36 @@ def test_an_outlet_is_cut_back_to_its_place_and_nothing_else(tmp_path: Path) -> 
     outlet.append(b"x" * 10_000)
     place = outlet.place
     outlet.append(b"y" * 10)
-    assert Appended(file, place).place == place
+    assert Appended(file, place, due=10).place == place
     assert file.read_bytes() == b"x" * 10_000
-    for wrong in (OutputMark(10_001, place.tail), OutputMark(9_999, place.tail)):
+    for wrong in (OutputMark(10_001, place.digest), OutputMark(9_999, place.digest)):
         file.write_bytes(b"x" * 9_000 + b"z" * 2_000)
-        with pytest.raises(InputError, match="is not what the checkpoint left"):
+        with pytest.raises(InputError, match=r"bytes of output '.*' were changed since the checkpoint was written"):
             Appended(file, wrong)
+    with pytest.raises(InputError, match="has 11000 bytes where the checkpoint left 11001"):
+        Appended(file, OutputMark(11_001, place.digest))
+
+
+def test_what_lies_behind_an_older_place_must_come_again(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    outlet = Appended(file)
+    outlet.append(b"early,")
+    place = outlet.place
+    outlet.append(b"later,last")
+    again = Appended(file, place)
+    for right in (b"la", b"ter,", b"last"):
+        again.check(right)
+        again.append(right)
+    again.refuse_more()
+    again.append(b",new")
+    assert file.read_bytes() == b"early,later,last,new"
+    other = Appended(file, place)
+    other.append(b"later,")
+    with pytest.raises(InputError, match="has 8 bytes behind the last row"):
+        other.refuse_more()
+    with pytest.raises(InputError, match="has other rows from byte 13 on"):
+        other.append(b"lost")
+    assert file.read_bytes() == b"early,later,last,new"
 
 
 def test_an_input_is_known_again_by_what_was_read_of_it(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ import msgspec
 import polars as pl
 
 from sfumato.core.files import write_durably
+from sfumato.core.hash_chain import Head
 from sfumato.engines.spark.folders import spark_address
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.engines.spark.streams.keys import ByKey, ByPerson, Keys
-from sfumato.engines.spark.streams.noise_key import FILE, make_key
 from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
@@ -139,16 +139,16 @@ class SparkRun:
                 (hooks or Hooks()).begin(at.stream)
                 with _settings(records.sparkSession), _sentences(f"stream to '{self.target}' cannot go on"):
                     complete = at.ended or self._run_query(records, folder, at.stream, (hooks or Hooks()).stop)
+                    head = at.head(store.key)
                     if complete:
-                        store.save(
-                            msgspec.structs.replace(at, ended=True, mark=self.mark)
-                        )  # first: no record may come now
+                        over = msgspec.structs.replace(at, before=head.text, ended=True, mark=self.mark)
+                        head = head if at.ended else store.save(over)  # first: no record may come now
                         self._flush(records, folder, at.stream)
                     held = 0 if complete else _count_held(records.sparkSession, folder)
         finally:
             if self.checkpoint is None:
                 shutil.rmtree(folder, ignore_errors=True)
-        return self._outcome(held, complete=complete)
+        return self._outcome(held, head, complete=complete)
 
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
@@ -161,8 +161,6 @@ class SparkRun:
         found = store.load()
         if found is not None:
             found.refuse_other(asked, store.folder)
-            if not (store.folder / FILE).exists():
-                raise InputError(f"checkpoint '{store.folder}' has lost its key, '{FILE}'; restore it")
             if found.ended and found.mark != self.mark:
                 raise InputError(
                     f"the input has changed since the stream of checkpoint '{store.folder}' ended; give the rest "
@@ -175,7 +173,7 @@ class SparkRun:
             if not place.parent.is_dir():
                 raise InputError(f"{what} '{place}' cannot be written: there is no folder '{place.parent}'")
         at = Checkpoint.begin(asked, b"", b"")
-        make_key(store.folder)
+        store.make_key()
         store.save(at)
         return at
 
@@ -205,11 +203,11 @@ class SparkRun:
         rows = states.mapInPandas(task.flush, f"{KEY} string, {fields}")
         BatchFolders(self.target).put(self.stream.name_key(rows, self.stream.keys.kind(records)), max(commits) + 1)
 
-    def _outcome(self, held: int, *, complete: bool) -> Outcome:
+    def _outcome(self, held: int, head: Head, *, complete: bool) -> Outcome:
         rows, groups = BatchFolders(self.target).totals()
         card = self.stream.card()
         released = msgspec.structs.replace(card.released, rows=rows, classes=groups, file=self.target.name)
-        card = msgspec.structs.replace(card, released=released)
+        card = msgspec.structs.replace(card, released=released).for_checkpoint(head.text)
         card = card if self._bill is None else self._bill.sign(card)
         try:
             write_durably(self.card_file, card.to_json().encode())

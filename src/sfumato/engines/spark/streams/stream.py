@@ -14,13 +14,13 @@ import msgspec
 
 from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.streams.keys import Keys, refuse_missing
-from sfumato.engines.spark.streams.noise_key import FILE
 from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task
 from sfumato.errors import ParameterError
 from sfumato.promise import OrderBy, Promise
 from sfumato.random import KeyedSource
 from sfumato.release import Card
 from sfumato.stream.base import Publisher
+from sfumato.stream.runtime.noise_key import FILE
 from sfumato.stream.screens.base import NumberScreen, Screen
 
 if TYPE_CHECKING:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.engines.spark.streams.noise_key import read_key
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.runtime.batch import Batch, Numbers, number
+from sfumato.stream.runtime.noise_key import read_key
 from sfumato.stream.screens.base import Screen
 from sfumato.stream.screens.times import seconds
 
@@ -75,7 +76,7 @@ class Task:
     def for_key(self, key: str | None) -> Publisher:
         """Return the publisher of a key before its first record, with the noise of that key."""
         named = (NO_KEY,) if key is None else (KEY, str(key))
-        source = KeyedSource(read_key(self.secret), self.stream, *named)
+        source = KeyedSource(_kept_key(self.secret), "stream", self.stream, *self.screen.released, *named)
         return replace(self.publisher, rng=source)  # type: ignore[type-var]
 
     @property
@@ -107,6 +108,12 @@ class Task:
         if published.position is not None:
             columns["position"] = published.position
         return pd.DataFrame({KEY: pd.Series([key] * len(published), dtype=object), **columns})
+
+
+@lru_cache(maxsize=16)
+def _kept_key(path: Path) -> bytes:
+    """Return the key, read once by each process; a stream's key never changes."""
+    return read_key(path)
 
 
 def _ranks(column: pd.Series[Any]) -> list[Any]:

@@ -21,7 +21,7 @@ from sfumato.local.base import LocalProtocol
 from sfumato.local.device import below, pack_bits, words64
 from sfumato.local.domain import Value
 from sfumato.local.laws import KeptBitsLaw, Lots
-from sfumato.local.probabilities import SCALE, exp_below, log_above, threshold_above, threshold_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, log_above, threshold_above, threshold_below
 from sfumato.local.reports.report import Report
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Rappor(LocalProtocol):
     @cached_property
     def flip(self) -> int:
         """The probability, out of 2^64, that a permanent bit is not the Bloom filter's: half of the paper's f."""
-        odds = exp_below(Fraction(self.epsilon) / (2 * self.hashes))
+        odds = exp_below(asked_loss(self.epsilon) / (2 * self.hashes))
         return threshold_above(1 / (1 + odds))
 
     @cached_property

@@ -25,39 +25,48 @@ from sfumato.errors import InputError
 from sfumato.stream.base import Published, Publisher
 
 STDOUT = Path("-")
-TAIL = 1 << 12
+PIECE = 1 << 20
+OTHERS = 0o077
 CSV, TSV, JSON, PARQUET = "csv", "tsv", "json", "parquet"
 ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".pq": PARQUET, ".tsv": TSV}
 ROW_GROUP = 1 << 18
 
 
 class OutputMark(msgspec.Struct, frozen=True):
-    """How far an output has come: its length, and a hash of its last bytes to know it again.
+    """How far an output has come: its length, and the hash of all that it held.
 
     >>> OutputMark().length
     0
     """
 
     length: int = 0
-    tail: str = hashlib.sha256(b"").hexdigest()
+    digest: str = hashlib.sha256(b"").hexdigest()
 
 
 START = OutputMark()
 
 
 class Outlet(Protocol):
-    """Anything that bytes are appended to; `settle` returns once they are safe, `remove` takes all away."""
+    """Anything that bytes are appended to; `settle` returns once they are safe, `remove` takes all away.
+
+    `check` refuses bytes that are not what the output has there already, and `refuse_more` an output that has more.
+    """
 
     @property
     def place(self) -> OutputMark: ...
+    def check(self, chunk: bytes) -> None: ...
     def append(self, chunk: bytes) -> None: ...
+    def refuse_more(self) -> None: ...
     def settle(self) -> None: ...
     def close(self) -> None: ...
     def remove(self) -> None: ...
 
 
 class Appended:
-    """A file that is only appended to, from the place where a checkpoint left it; what lies behind is cut off.
+    """A file that is only appended to, from the place where a checkpoint left it.
+
+    What lies behind the place is cut off if it can be no more than the checkpoint's own rows, `due` bytes. If there is
+    more, the checkpoint was put back from a backup: the file stays, and what is appended must be what it has already.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "out.csv"
@@ -65,37 +74,86 @@ class Appended:
     >>> outlet.append(b"kept,")
     >>> kept = outlet.place
     >>> outlet.append(b"cut")
-    >>> Appended(file, kept).append(b"again")
+    >>> Appended(file, kept, due=5).append(b"again")
     >>> file.read_bytes()
     b'kept,again'
+    >>> Appended(file, kept).append(b"agate")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: output '...out.csv' has other rows from byte 8 on than this stream releases again: its \
+input is another one, or the output is; restore what belongs together
     """
 
-    def __init__(self, path: Path, place: OutputMark = START) -> None:
-        self._path, self._length = path, place.length
-        start = max(0, place.length - TAIL)
+    def __init__(
+        self, path: Path, place: OutputMark = START, due: int = 0, left: str = "the checkpoint", mode: int = 0o644
+    ) -> None:
+        self._path, self._length, self._hash = path, place.length, hashlib.sha256()
         with _refuse_in_one_sentence(path):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            self._tail = os.pread(self._descriptor, place.length - start, start)
-            self._cut(place)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, mode)
+            if mode & OTHERS == 0:
+                os.fchmod(self._descriptor, mode)
+            size = os.fstat(self._descriptor).st_size
+            try:
+                self._recognise(place, size, left)
+            except InputError:
+                os.close(self._descriptor)
+                raise
+            self._there = size if size > place.length + due else 0
+            if not self._there:
+                os.ftruncate(self._descriptor, place.length)
+            os.lseek(self._descriptor, place.length, os.SEEK_SET)
 
-    def _cut(self, place: OutputMark) -> None:
-        if self.place != place:
-            os.close(self._descriptor)
+    def _recognise(self, place: OutputMark, size: int, left: str) -> None:
+        """Refuse an output that was cut or changed since the checkpoint."""
+        if size < place.length:
             raise InputError(
-                f"output '{self._path}' is not what the checkpoint left; restore it, or begin another checkpoint"
+                f"output '{self._path}' has {size} bytes where {left} left {place.length}: it was cut, or an older one "
+                "put back; restore it, or begin another checkpoint"
             )
-        os.ftruncate(self._descriptor, place.length)
-        os.lseek(self._descriptor, place.length, os.SEEK_SET)
+        while self._hashed < place.length:
+            piece = os.pread(self._descriptor, min(PIECE, place.length - self._hashed), self._hashed)
+            self._hash.update(piece)
+            self._hashed += len(piece)
+        if self._hash.hexdigest() != place.digest:
+            raise InputError(
+                f"the first {place.length} bytes of output '{self._path}' were changed since {left} was written; "
+                "restore it, or begin another checkpoint"
+            )
+
+    _hashed = 0
 
     @property
     def place(self) -> OutputMark:
-        return OutputMark(self._length, hashlib.sha256(self._tail).hexdigest())
+        return OutputMark(self._length, self._hash.hexdigest())
+
+    @property
+    def further(self) -> bool:
+        """Whether the file has more than the checkpoint can have left."""
+        return self._there > self._length
+
+    def check(self, chunk: bytes) -> None:
+        if not self.further:
+            return
+        there = os.pread(self._descriptor, len(chunk), self._length)
+        if not chunk.startswith(there):
+            same = next((place for place, pair in enumerate(zip(chunk, there, strict=False)) if pair[0] != pair[1]), 0)
+            raise InputError(
+                f"output '{self._path}' has other rows from byte {self._length + same} on than this stream releases "
+                "again: its input is another one, or the output is; restore what belongs together"
+            )
 
     def append(self, chunk: bytes) -> None:
+        self.check(chunk)
         with _refuse_in_one_sentence(self._path):
             _write(self._descriptor, chunk)
         self._length += len(chunk)
-        self._tail = (self._tail + chunk[-TAIL:])[-TAIL:]
+        self._hash.update(chunk)
+
+    def refuse_more(self) -> None:
+        if self.further:
+            raise InputError(
+                f"output '{self._path}' has {self._there - self._length} bytes behind the last row of this stream; "
+                "restore what belongs together"
+            )
 
     def settle(self) -> None:
         with _refuse_in_one_sentence(self._path):
@@ -117,8 +175,14 @@ class Piped:
 
     place = START
 
+    def check(self, chunk: bytes) -> None:
+        """Nothing is kept to compare with."""
+
     def append(self, chunk: bytes) -> None:
         _write(1, chunk)
+
+    def refuse_more(self) -> None:
+        """Nothing is kept to compare with."""
 
     def settle(self) -> None:
         """Nothing to wait for: the reader has it."""
@@ -138,8 +202,14 @@ class Nowhere:
 
     place = START
 
+    def check(self, chunk: bytes) -> None:
+        """Nothing is kept to compare with."""
+
     def append(self, chunk: bytes) -> None:
         """Forget the bytes."""
+
+    def refuse_more(self) -> None:
+        """Nothing is kept to compare with."""
 
     def settle(self) -> None:
         """Nothing to wait for."""
@@ -193,11 +263,29 @@ class Sink:
         if not self.path.parent.is_dir():
             raise InputError(f"output '{self.path}' cannot be written: there is no folder '{self.path.parent}'")
 
-    def open(self, place: OutputMark) -> Outlet:
-        """Return where the rows are appended, cut back to `place`; nowhere, once a Parquet file is complete."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The released columns."""
+        return tuple(self._names)
+
+    def open(self, place: OutputMark, due: int = 0, left: str = "the checkpoint", *, ended: bool = False) -> Outlet:
+        """Return where the rows are appended, from `place` on; nowhere, once a Parquet file is complete.
+
+        An output that is further than its checkpoint and whose bytes say nothing about single rows is refused.
+        """
         if self.path == STDOUT:
             return Piped()
-        return Nowhere() if self._is_finished else Appended(self._file, place)
+        if self._is_finished and ended:
+            return Nowhere()
+        outlet = None if self._is_finished else Appended(self._file, place, due, left)
+        if outlet is None or (outlet.further and self._packed):
+            if outlet is not None:
+                outlet.close()
+            raise InputError(
+                f"output '{self.path}' is further than {left}, and its rows cannot be compared in this format; restore "
+                "what belongs together"
+            )
+        return outlet
 
     @property
     def _is_finished(self) -> bool:

@@ -15,11 +15,11 @@ import numpy as np
 from sfumato.core.parameters import Option, Whole
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.random import Source
-from sfumato.random.random_words import WordRun
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.stream.base import AUDITED, DELAY, Integers, Numbers, Published, Publisher, ReleasedColumns, Sample
 from sfumato.stream.card import make_card
+from sfumato.stream.noise import run_of
 from sfumato.stream.publishers.castle.columns import (
     TupleColumn,
     encode_persons,
@@ -116,7 +116,7 @@ class CASTLE(Publisher):
         shape = Limits(self.k, self.l, self.delay, self.beta, self.mu)
         attributes = kernel_attributes(self._quasi)
         self._state = new_state(attributes, shape, len(self._sensitive), person=self.schema.person is not None)
-        self._run = WordRun(rng)
+        self._run = run_of(self, rng)
         self._seq = 0
         self._group = 0
         self._waiting: list[list[float]] = []

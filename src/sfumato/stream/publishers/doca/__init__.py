@@ -16,7 +16,6 @@ import numpy as np
 from sfumato.core.parameters import OneOf, Option, Real, Whole
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import Source
-from sfumato.random.random_words import WordRun
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 from sfumato.stream.base import (
     AUDITED,
@@ -30,7 +29,7 @@ from sfumato.stream.base import (
     Sample,
 )
 from sfumato.stream.card import make_card
-from sfumato.stream.noise import step_for
+from sfumato.stream.noise import run_of, scaled_noise, step_for
 from sfumato.stream.publishers.laplace import SENSITIVITY
 from sfumato.stream.state import pack, unpack
 
@@ -120,7 +119,7 @@ class DOCA(Publisher):
         scale = Fraction(self.sensitivity) / Fraction(self.epsilon)
         self._step = step_for(scale, STEPS)
         self._scale = int(scale / Fraction(self._step))
-        self._run = WordRun(rng)
+        self._run = run_of(self, rng)
         self._clusters = Clusters(
             np.full(self.beta, np.inf), np.full(self.beta, -np.inf), np.zeros(self.beta), *_zeros(4, self.beta)
         )
@@ -191,35 +190,13 @@ class DOCA(Publisher):
             return NOTHING
         sizes = out.sizes[:groups]
         first = int(self._counts[PUBLISHED]) - groups
-        values = out.means[:groups] + self._noise(sizes, out.means[:groups], first) * self._step
+        means, scales = out.means[:groups], np.maximum(self._scale // sizes, 1)
+        covered = np.column_stack([means, sizes.astype(np.float64)])
+        values = means + scaled_noise(self._run, covered, scales, first) * self._step
         seq = np.arange(self._seq, self._seq + rows)
         self._seq += rows
         which = np.repeat(np.arange(groups), sizes)
         return Published(values[which], which + first, sizes[which], seq, out.positions[:rows].copy())
-
-    def _noise(self, sizes: Integers, means: Numbers, first: int) -> Integers:
-        """Return one draw per group in steps of the grid, of scale Δf/(size·ε); a group's own where noise is keyed."""
-        if not self._run.keyed:
-            return self._draw_noise(sizes)
-        draws = []
-        for place in range(len(sizes)):
-            group = slice(place, place + 1)
-            self._run.turn(first + place, sizes[group], means[group])
-            draws.append(self._draw_noise(sizes[group]))
-        return np.concatenate(draws)
-
-    def _draw_noise(self, sizes: Integers) -> Integers:
-        from sfumato.random.discrete_kernel import fill_laplace_scales
-
-        scales = np.maximum(self._scale // sizes, 1)
-        draws = np.empty(len(sizes), dtype=np.int64)
-        done = 0
-        while True:
-            done, place = fill_laplace_scales(draws, done, scales, 1, self._run.words)
-            self._run.drop(place)
-            if done == len(sizes):
-                return draws
-            self._run.more()
 
     def _refuse(self, record: float, place: int) -> None:
         raise InputError(

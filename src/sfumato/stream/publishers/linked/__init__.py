@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import InitVar, dataclass
 from decimal import Decimal, localcontext
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from sfumato.core.parameters import Option, Whole
-from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
-from sfumato.random import Source, Words, of_group
-from sfumato.random.laws import Responses
+from sfumato.random import Source
 from sfumato.stream.base import Integers, Numbers, Sample
-from sfumato.stream.noise import Interval
+from sfumato.stream.noise import Interval, randomised_bits
 from sfumato.stream.publishers.linked.prior import Bits, Prior, slot_thresholds, threshold_shares
 from sfumato.stream.publishers.linked.staircase import best_cut
 from sfumato.stream.state import Array
@@ -76,24 +73,12 @@ class LinkedResponse(WindowedPublisher):
         return {"answers": self._prior.answers, "sums": self._prior.sums, "likeness": self._likeness}
 
     def release(self, values: Numbers, number: int) -> Numbers:
-        from sfumato.stream.publishers.linked.kernel import respond
-
         first = number * self.window
         shares = threshold_shares(self._prior, self._middles, first)
         asked = slot_thresholds(np.arange(first, first + len(values)), shares)
         low, high = self.bounds
         cuts = low + (high - low) * asked / self.bins
-
-        def told(words: Words) -> Bits:
-            found: Bits = respond(values, cuts, (low + high) / 2, np.uint64(self._truthful), words)
-            return found
-
-        reports = choose(
-            lambda: Responses(
-                told(np.zeros(2 * len(values), np.uint32)), Fraction(self._truthful, WHOLE), asked.tobytes()
-            ),
-            lambda: told(of_group(self._run.source, number, asked, values).words(2 * len(values))),
-        )
+        reports = randomised_bits(self._run, values, cuts, (low + high) / 2, self._truthful, number)
         self._prior.learn(asked, reports)
         return self._decode(asked, reports)
 

@@ -19,7 +19,7 @@ from sfumato.core.parameters import Option, Whole
 from sfumato.random import Source
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import AUDITED, Integers, Numbers, PublicBounds, Publisher, Sample
-from sfumato.stream.noise import Interval, Intervals, add_noise, add_unkeyed_noise, noise_scale, step_for
+from sfumato.stream.noise import Interval, Intervals, add_noise_to_rows, noise_scale, step_for
 from sfumato.stream.windows import WindowedPublisher
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class RankGrid:
 
     >>> from sfumato.random import SeededSource
     >>> grid = RankGrid((0, 10), 2, 1000.0)
-    >>> grid.release(np.array([[7.0, 1.0, 3.0, 9.0]]), WordRun(SeededSource(1)), 0)[0, [0, 3]].round().tolist()
+    >>> grid.release(np.array([[7.0, 1.0, 3.0, 9.0]]), WordRun(SeededSource(1), "x"), 0)[0, [0, 3]].round().tolist()
     [2.0, 8.0]
     """
 
@@ -54,21 +54,12 @@ class RankGrid:
 
         low, high = self.bounds
         sums = block_sums(windows, low, self.step, self.steps, self.steps // 2, self.block)
-        noisy = self._with_noise(sums, run, first, part)
+        noisy: Integers = add_noise_to_rows(run, sums, self.scale, first, part)
         size = windows.shape[1]
         sizes = np.minimum(self.block, size - self.block * np.arange(sums.shape[1])).astype(np.float64)
         levels: Numbers = noisy / sizes * self.step + low
         isotonic(levels, sizes)
         return spread(np.clip(levels, low, high), self.block, size)
-
-    def _with_noise(self, sums: Integers, run: WordRun, first: int, part: int) -> Integers:
-        """Return the sums of windows with their noise: all at once, or each window's own where noise is keyed."""
-        if not run.keyed:
-            return add_unkeyed_noise(run, sums, self.scale)
-        noisy = np.empty_like(sums)
-        for ahead, row in enumerate(sums):
-            noisy[ahead] = add_noise(run, row, self.scale, first + ahead, part)
-        return noisy
 
 
 @dataclass(eq=False)

@@ -21,14 +21,15 @@ from sfumato.core.parameters import Option, Real, Whole
 from sfumato.dp.mechanisms.base import exact
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
-from sfumato.promise.cost import Cost, amount
+from sfumato.promise import Cost, Promise
+from sfumato.promise.cost import amount
 from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
-from sfumato.release.card import Released
+from sfumato.release.card import Guarantee, Released
 from sfumato.schema import Kind, Schema
 from sfumato.table import Table
 from sfumato.table.coding import EPOCH
-from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
+from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import (
     GRID,
@@ -98,7 +99,12 @@ class PrivateMondrian(PrivateAnonymizer):
             raise ParameterError(f"private-mondrian promises differential privacy, not {models[0].name}; leave it out")
         columns = public_columns(table, schema)
         asked = {"algorithm": self.algorithm, **self.settings(), "schema": schema.to_toml()}
-        return PrivateDraw(Cost(amount(self.epsilon)), asked, partial(self._draw, table, columns))
+        return PrivateDraw(self.promise, asked, partial(self._draw, table, columns))
+
+    @property
+    def promise(self) -> Promise:
+        """What one row that is there or not is promised."""
+        return row_promise(Cost(amount(self.epsilon)))
 
     @property
     def spending(self) -> Spending:
@@ -123,8 +129,7 @@ class PrivateMondrian(PrivateAnonymizer):
         )
         card = private_card(
             algorithm=self.algorithm,
-            model="differential privacy",
-            parameters={"epsilon": float(self.epsilon)},
+            guarantee=Guarantee.of(self.promise),
             released=released,
             notes=self.notes,
             secure=source.secure,

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec.structs import replace
 
 from sfumato.core.parameters import Option, Optional, Real
 from sfumato.dp.mechanisms.base import exact
@@ -25,16 +26,17 @@ from sfumato.models.base import Model
 from sfumato.models.crowd_blending import CrowdBlending
 from sfumato.models.groups import Groups
 from sfumato.models.k_anonymity import KAnonymity
-from sfumato.promise.cost import Cost, amount
+from sfumato.promise import Cost, Promise
+from sfumato.promise.cost import amount
 from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
-from sfumato.release.card import Card, MeasuredModel, Released
+from sfumato.release.card import Card, Guarantee, MeasuredModel, Released
 from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import kept_promises
 from sfumato.tabular.lattice.ladder import Ladder
-from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns
+from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.public_columns import PublicColumn, public_columns
 from sfumato.tabular.private.safepub.delta import exact_delta, largest_beta, least_k
 from sfumato.tabular.private.safepub.sampling import sample_rows
@@ -98,8 +100,7 @@ class SafePub(PrivateAnonymizer):
         columns = public_columns(table, settled)
         choice = SchemeChoice.of([column.as_column() for column in columns], self.scheme)
         asked = {"algorithm": self.algorithm, **self.settings(plan), "schema": schema.to_toml()}
-        cost = Cost(amount(self.epsilon), plan.delta)
-        return PrivateDraw(cost, asked, partial(_draw, self, plan, table, settled, columns, choice))
+        return PrivateDraw(plan.promise, asked, partial(_draw, self, plan, table, settled, columns, choice))
 
     def plan(self, models: Sequence[Model] = ()) -> SafePubPlan:
         """Return k, the sampling rate and the exact δ that this release will have; nothing is drawn.
@@ -147,6 +148,12 @@ class SafePubPlan:
     delta: Decimal
     sampling: Fraction
     picking: Fraction
+
+    @property
+    def promise(self) -> Promise:
+        """What one row that is there or not is promised: the two steps add up (Dwork & Roth 2014, theorem 3.16)."""
+        epsilon = self.sampling + self.picking
+        return row_promise(Cost(LEDGER_DIGITS.divide(Decimal(epsilon.numerator), epsilon.denominator), self.delta))
 
 
 def _stated(delta: Decimal, asked: Decimal) -> Decimal:
@@ -206,12 +213,8 @@ def _card(
 ) -> Card:
     """Return the card; k is measured again on what is released."""
     model = KAnonymity(plan.k)
-    parameters = {
-        "k": plan.k,
-        "epsilon": float(plan.sampling + plan.picking),
-        "delta": float(plan.delta),
-        "beta": float(plan.beta),
-    }
+    promised = Guarantee.of(plan.promise, k=plan.k, beta=float(plan.beta))
+    stated = promised.parameters
     groups = None
     if len(shown[0]):
         groups = kept_promises(Groups.of(distinct(shown, sizes).ids), [model])
@@ -226,12 +229,8 @@ def _card(
     )
     return private_card(
         algorithm=chosen.algorithm,
-        model="k-anonymity and differential privacy",
-        parameters=parameters,
+        guarantee=replace(promised, model=f"k-anonymity and {promised.model}"),
         released=released,
-        notes=[
-            *chosen.notes,
-            CrowdBlending(plan.k).statement(parameters["beta"], parameters["epsilon"], parameters["delta"]),
-        ],
+        notes=[*chosen.notes, CrowdBlending(plan.k).statement(stated["beta"], stated["epsilon"], stated["delta"])],
         secure=source.secure,
     )

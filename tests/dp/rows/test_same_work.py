@@ -1,0 +1,105 @@
+"""The work of a question is bounded by public numbers: one statement, every test on every row, everybody hashed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sfumato.dp.questions.predicate import parse_predicate
+from sfumato.dp.questions.request import ColumnGrid, Count, Declared, PositionCounts, Present, Request, Unknown
+from sfumato.dp.rows.dialect import DUCKDB, POSTGRES
+from sfumato.dp.rows.duckdb import DuckRows
+from sfumato.dp.rows.file import FileRows
+from sfumato.dp.rows.statement import SqlTable, Statement
+from sfumato.promise.unit import ProtectPersons, ProtectRows
+from sfumato.schema import Schema
+
+SCHEMA = Schema.from_text(
+    """
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "other"
+type = "integer"
+bounds = [0, 9]
+[columns.cost]
+role = "other"
+type = "number"
+bounds = [0, 10]
+"""
+)
+AGES, COSTS = ColumnGrid("age", 0.0, 9.0, 9), ColumnGrid("cost", 0.0, 10.0, 10)
+FRAME = pl.DataFrame({"name": ["a", "a", "b", "c", None], "age": [1, 1, 2, 3, 3], "cost": [0.0, 10.0, None, 4.0, 4.0]})
+
+
+def test_all_ladders_come_from_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, statements = DuckRows.of_frame(FRAME, SCHEMA), []
+    true_execute = DuckRows._execute
+
+    def execute(self: DuckRows, statement: str, parameters: dict[str, object]) -> Any:
+        statements.append(statement)
+        return true_execute(self, statement, parameters)
+
+    monkeypatch.setattr(DuckRows, "_execute", execute)
+    measures = (PositionCounts(AGES), Count(), PositionCounts(COSTS), Present(COSTS), *[PositionCounts(AGES)] * 200)
+    tallies = rows.collect(Request(measures, ProtectRows(), (Declared("name", ("a", "b", "x")),)))
+    assert len(statements) == 1
+    assert [ladder.tolist()[:3] for ladder in tallies.columns[0]] == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]  # type: ignore[union-attr]
+    assert tallies.columns[1] == [2, 1, 0]
+    assert [int(ladder.sum()) for ladder in tallies.columns[2]] == [2, 0, 0]  # type: ignore[union-attr]
+    assert tallies.columns[3] == [2, 0, 0]
+
+
+def test_ladders_of_no_rows_are_there(tmp_path: Path) -> None:
+    FRAME.head(0).write_parquet(tmp_path / "none.parquet")
+    rows = FileRows(tmp_path / "none.parquet", SCHEMA)
+    tallies = rows.collect(Request((PositionCounts(AGES), Count()), ProtectRows()))
+    assert tallies.columns[0][0].tolist() == [0] * 10  # type: ignore[union-attr]
+    assert tallies.columns[1] == [0]
+    assert rows.collect(Request((Count(), PositionCounts(AGES)), ProtectRows(), (Unknown("name"),))).cells == []
+
+
+def test_no_row_is_skipped_by_what_the_rows_hold(tmp_path: Path) -> None:
+    """The plan of a condition that no row can meet, or that all rows meet, is the plan of any other."""
+    FRAME.write_parquet(tmp_path / "people.parquet")
+    plans = []
+    with FileRows(tmp_path / "people.parquet", SCHEMA).look() as rows:
+        for limit in (-5, 2, 1000):
+            request = Request(
+                (Count(),), ProtectRows(), (Declared("age", (1, 2)),), parse_predicate(f"age > {limit}", SCHEMA)
+            )
+            statement = Statement(request, SCHEMA, rows._source, DUCKDB)
+            ((_, plan),) = rows._execute(f"EXPLAIN {statement.sql}", statement.parameters)
+            plans.append(plan.replace(f"{limit}.0", "LIMIT").replace(" ", "").replace("─", ""))
+    assert plans[0] == plans[1] == plans[2]
+    scan = plans[0][plans[0].index("ReadParquet") :]
+    assert "Filters" not in scan
+    assert "Filter" in plans[0]
+
+
+def test_tests_are_joined_by_numbers_that_leave_none_out() -> None:
+    where = parse_predicate("age > 1 AND (cost < 3 OR NOT name LIKE 'a%') AND name IS NOT NULL", SCHEMA)
+    stored = dict.fromkeys(SCHEMA.columns, next(iter(DuckRows.of_frame(FRAME, SCHEMA)._source.stored.values())))
+    for dialect in (DUCKDB, POSTGRES):
+        sql = Statement(Request((Count(),), ProtectRows(), (), where), SCHEMA, SqlTable("t", stored), dialect).sql
+        condition = sql[sql.index("least(") : sql.index(" AS counts")]
+        assert " AND " not in condition
+        assert " OR " not in condition
+
+
+@pytest.mark.parametrize("text, kept", [("cost < 5", 3), ("NOT cost < 5", 1), ("cost < 5 OR age = 2", 4)])
+def test_unknown_is_no(text: str, kept: int) -> None:
+    rows = DuckRows.of_frame(FRAME, SCHEMA)
+    assert rows.collect(Request((Count(),), ProtectRows(), (), parse_predicate(text, SCHEMA))).columns == [[kept]]
+
+
+def test_persons_over_a_limit_and_others_are_hashed_alike() -> None:
+    stored = DuckRows.of_frame(FRAME, SCHEMA)._source.stored
+    request = Request((Count(), PositionCounts(AGES)), ProtectPersons("name", 1, 1), (Declared("age", (1, 2)),))
+    sql = Statement(request, SCHEMA, SqlTable("t", stored), DUCKDB).sql
+    assert sql.count("sha256") == 2  # one for groups and one for rows, of every row
+    assert "HAVING" not in sql
+    assert "CASE WHEN" not in sql[sql.index("sha256") : sql.index("of_group")]
