@@ -16,7 +16,7 @@ from sfumato.audit.twin.neighbours import changed_persons, changed_values, prese
 from sfumato.audit.twin.paths import cost_of, joined
 from sfumato.audit.twin.questions import QuestionPath
 from sfumato.audit.twin.sandbox import Main
-from sfumato.audit.twin.tables import made_up_rows, table_path
+from sfumato.audit.twin.tables import table_path
 from sfumato.checks.twin import twin_paths
 from sfumato.cli.main import run as main
 from sfumato.promise.cost import Accountant, Budget, Cost
@@ -130,7 +130,9 @@ def safepub(_: Path) -> TwinPath:
 
 def picked_safepub(_: Path) -> TwinPath:
     """The same with a scheme that is picked."""
-    return table_path(sf.SafePub(epsilon=1.5, delta=0.3, beta=0.5), [sf.KAnonymity(2)], rows=list(made_up_rows(2)))
+    schema = Schema({"age": Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 7))})
+    chosen = sf.SafePub(epsilon=1.5, delta=0.3, beta=0.5)
+    return table_path(chosen, [sf.KAnonymity(2)], schema=schema, rows=[{"age": "1"}] * 4)
 
 
 def mondrian(_: Path) -> TwinPath:
@@ -201,8 +203,8 @@ def spark_task(publisher: Any, order: str, pairs: Callable[[Any], Iterator[Pair]
     def make(folder: Path) -> TwinPath:
         import pandas as pd
 
-        from sfumato.engines.spark.streams.noise_key import FILE, make_key
         from sfumato.engines.spark.streams.task import NUMBER, ORDER, Task
+        from sfumato.stream.runtime.noise_key import FILE, make_key
         from sfumato.stream.screens.base import NumberScreen
 
         secret = folder / "key"
@@ -220,7 +222,9 @@ def spark_task(publisher: Any, order: str, pairs: Callable[[Any], Iterator[Pair]
             return [part.to_dict(orient="list") for part in left]
 
         cost = cost_of(publisher.card("cost").guarantee)
-        return TwinPath("Spark's task", run, pairs(np.random.default_rng(5).integers(0, 100, 40).astype(float)), cost, 1)
+        return TwinPath(
+            "Spark's task", run, pairs(np.random.default_rng(5).integers(0, 100, 40).astype(float)), cost, 1
+        )
 
     return make
 

@@ -86,6 +86,9 @@ def command_path(main: Main, argv: Sequence[str]) -> TwinPath:
     with watched_by(recorder):
         card = _card(sandbox, data, door)
 
+    if "differential privacy" not in card.guarantee.model:
+        raise InputError(f"the card of {card.algorithm} promises no differential privacy; there is nothing to refute")
+
     def run(rows: Rows) -> dict[str, Any]:
         return sandbox.run({data.name: data.write(rows)})
 
