@@ -103,6 +103,10 @@ class Session:
     def _declared(self) -> float:
         return self.ledger.terms.deadline
 
+    @cached_property
+    def _accountant(self) -> Accountant:
+        return self.ledger.budget.accountant
+
     @classmethod
     def create(  # noqa: PLR0913 - all that is declared with a ledger
         cls,
@@ -285,7 +289,7 @@ class Session:
     def _price(self, epsilon: Number | None, delta: Number, rho: Number | None) -> Cost:
         if (epsilon is None) == (rho is None):
             raise ParameterError("a question needs one price; give epsilon, or rho under a zCDP ledger")
-        if self.ledger.budget.accountant is Accountant.PURE:
+        if self._accountant is Accountant.PURE:
             if epsilon is None:
                 raise ParameterError("the ledger counts epsilon and delta; give epsilon, not rho")
             return Cost(epsilon=amount(epsilon), delta=amount(delta))
@@ -325,7 +329,7 @@ class Session:
             epsilon=str(cost.epsilon),
             delta=str(cost.delta),
             rho=str(cost.rho),
-            accountant=str(self.ledger.budget.accountant),
+            accountant=str(self._accountant),
             unit=promise.metric.unit_words,
             neighbours=promise.metric.neighbours_words,
             data_version=version,
