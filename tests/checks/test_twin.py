@@ -11,7 +11,7 @@ from sfumato.checks import Check, ConformanceError, twin_checks
 from sfumato.checks import twin as suite
 from sfumato.random import Source
 from sfumato.stream import NaiveLaplace, RankWindows
-from sfumato.stream.base import Publisher
+from sfumato.stream.base import Publisher, Sample
 
 
 @pytest.mark.parametrize("check", [pytest.param(check, id=check.name) for check in twin_checks()])
@@ -27,7 +27,7 @@ class Sampleless(NaiveLaplace):
     name: ClassVar[str] = "sampleless"
 
     @classmethod
-    def sample(cls) -> tuple[suite.TwinPath, ...]:  # type: ignore[override]
+    def sample(cls) -> tuple[Sample, ...]:
         return Publisher.sample.__func__(cls)  # type: ignore[attr-defined, no-any-return]
 
 

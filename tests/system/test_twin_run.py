@@ -51,10 +51,10 @@ def test_the_command_finds_nothing_on_a_true_stream(rides: Path, capsys: pytest.
 def test_the_command_refutes_a_broken_stream_with_evidence(
     rides: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from sfumato.stream.noise import noise_scale
     from sfumato.stream.publishers import rank
 
-    true = rank.noise_scale
-    monkeypatch.setattr(rank, "noise_scale", lambda *given: true(*given) / 2)
+    monkeypatch.setattr(rank, "noise_scale", lambda *given: noise_scale(*given) / 2)
     evidence = rides.parent / "evidence.json"
     assert run(["audit", "twice", "-o", str(evidence), "--", *COMMAND, "--publisher", "rank"]) == 1
     assert "the draws tell epsilon" in capsys.readouterr().out

@@ -216,7 +216,7 @@ def spark_task(publisher: Any, order: str, pairs: Callable[[Any], Iterator[Pair]
         def run(values: Any) -> Any:
             place = values if order == "cost" else np.arange(len(values))
             frame = pd.DataFrame({ORDER.format(0): place, NUMBER.format(0): values})
-            state = TaskState()
+            state: Any = TaskState()
             left = list(task(("north",), iter([frame]), state))
             left += list(task.flush(iter([pd.DataFrame({"key": ["north"], "state": [state.get[0]]})])))
             return [part.to_dict(orient="list") for part in left]

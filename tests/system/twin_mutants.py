@@ -55,6 +55,7 @@ from sfumato.stream import AdaptiveHistogram, CappedPersons, ClockWindows, Naive
 from sfumato.stream.publishers import adaptive, clock, counts, linked, rank
 from sfumato.tabular.private import safepub as safepub_room
 from sfumato.tabular.private.mondrian import PrivateMondrian, tree
+from sfumato.tabular.private.safepub import sampling
 from sfumato.tabular.private.safepub import scheme as scheme_room
 
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -237,7 +238,7 @@ class SameWords:
 
 # Mistakes in tables.
 
-true_sample = safepub_room.sample_rows
+true_sample = sampling.sample_rows
 true_draw = PrivateMondrian._draw
 true_score = tree.cut_score
 true_scale = tree.scale_of

@@ -124,7 +124,7 @@ def _call(main: Main, argv: Sequence[str]) -> dict[str, Any]:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
         code = main(list(argv))
-    printed = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # type: ignore[attr-defined]
+    printed = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]
     return {
         "exit code": code,
         "standard error": _public_lines(printed[1]),
