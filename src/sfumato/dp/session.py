@@ -20,8 +20,8 @@ from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
-from sfumato.dp.dataset import LedgerRows, declared_rows, whereabouts, without_files
-from sfumato.dp.deadline import check_deadline, meet_deadline
+from sfumato.dp.dataset import LedgerRows, declared_rows, seconds_of_a_count, whereabouts, without_files
+from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
@@ -103,6 +103,10 @@ class Session:
     def _declared(self) -> float:
         return self.ledger.terms.deadline
 
+    @cached_property
+    def _accountant(self) -> Accountant:
+        return self.ledger.budget.accountant
+
     @classmethod
     def create(  # noqa: PLR0913 - all that is declared with a ledger
         cls,
@@ -126,6 +130,7 @@ class Session:
         if isinstance(unit, ProtectPersons):
             attribute_of(schema, unit.person)
         rows = declared_rows(data, schema)
+        refuse_too_short(terms.deadline, seconds_of_a_count(rows) if terms.deadline else 0)
         name = table_name(data)
         facts = {
             **whereabouts(data),
@@ -285,7 +290,7 @@ class Session:
     def _price(self, epsilon: Number | None, delta: Number, rho: Number | None) -> Cost:
         if (epsilon is None) == (rho is None):
             raise ParameterError("a question needs one price; give epsilon, or rho under a zCDP ledger")
-        if self.ledger.budget.accountant is Accountant.PURE:
+        if self._accountant is Accountant.PURE:
             if epsilon is None:
                 raise ParameterError("the ledger counts epsilon and delta; give epsilon, not rho")
             return Cost(epsilon=amount(epsilon), delta=amount(delta))
@@ -325,7 +330,7 @@ class Session:
             epsilon=str(cost.epsilon),
             delta=str(cost.delta),
             rho=str(cost.rho),
-            accountant=str(self.ledger.budget.accountant),
+            accountant=str(self._accountant),
             unit=promise.metric.unit_words,
             neighbours=promise.metric.neighbours_words,
             data_version=version,

@@ -69,6 +69,10 @@ class WrappingPublisher(Publisher):
         return self.publisher.held
 
     @property
+    def waits(self) -> bool:
+        return self.publisher.waits
+
+    @property
     def ended(self) -> int:
         return self.publisher.ended
 
