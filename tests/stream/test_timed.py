@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,28 +12,36 @@ from hypothesis import strategies as st
 from sfumato.checks import Check, publisher_checks
 from sfumato.errors import InputError, ParameterError
 from sfumato.random import SeededSource
+from sfumato.stream.base import Published, Sample
 from sfumato.stream.edges import MOST_AT_ONCE
 from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.timed import TimedWindows, sample_arrivals
+from sfumato.stream.wrappers import join_published
 
-Records = npt.NDArray[np.float64]
 
+class ReaderClock(TimedWindows):
+    """Windows whose clock is read whenever a record arrives, as a feed that never rests does."""
 
-def still_records(seed: int, rows: int) -> Records:
-    return sample_arrivals(seed, rows)[:, :2]
+    def push_many(self, batch: Any) -> Published:
+        left = [Published.empty()]
+        for record in np.asarray(batch, dtype=np.float64).reshape(-1, 3):
+            left.append(self.advance(float(record[2])))
+            super().push_many(record[None])
+        return join_published(left)
 
 
 def conformance() -> dict[str, Check]:
-    checks = {
-        f"{sample.publisher.parameters()['kind']}: {check.name}": check
-        for sample in TimedWindows.sample()
+    inner = ClockWindows((0, 100), kind="adaptive", bins=16, expected=30)
+    samples = [
+        *TimedWindows.sample(),
+        Sample(ReaderClock(ClockWindows((0, 100), most=500), start=0.0, every=7.0, late=5.0), sample_arrivals),
+        Sample(ReaderClock(inner, start=0.0, every=7.0, late=0.0), sample_arrivals),
+    ]
+    return {
+        f"{place}: {check.name}": check
+        for place, sample in enumerate(samples)
         for check in publisher_checks(sample.publisher, sample.records, keeps_rows=False)
     }
-    still = TimedWindows(ClockWindows((0, 100), most=500), start=10.0, every=7.0, until=100.0)
-    for check in publisher_checks(still, still_records, keeps_rows=False):
-        if check.name != "memory is bounded":  # what lies still leaves at the end, so that all of it is held
-            checks[f"still: {check.name}"] = check
-    return checks
 
 
 CHECKS = conformance()
@@ -124,8 +131,11 @@ def test_an_empty_stream_has_the_windows_of_any_other() -> None:
 def test_the_clock_ends_windows_and_begins_them() -> None:
     publisher = exact(start=100.0, every=10.0, until=150.0, late=2.0)
     publisher.advance(90.0)
-    publisher.push_many(np.array([[1.0, 101.0, 95.0], [2.0, 101.0, 98.5], [3.0, 113.0, 111.0]]))
-    assert (publisher.ended, publisher.held) == (0, 2)  # the first came more than 2 seconds too early
+    publisher.push_many(np.array([[1.0, 101.0, 95.0], [2.0, 101.0, 98.5], [3.0, 113.0, 111.0], [9.0, 101.0, 113.0]]))
+    assert (publisher.ended, publisher.held) == (
+        0,
+        2,
+    )  # the first came too early by 2 seconds, the last late
     publisher.advance(111.9)
     assert publisher.ended == 0
     publisher.advance(112.0)
@@ -136,12 +146,21 @@ def test_the_clock_ends_windows_and_begins_them() -> None:
     assert windows_of(publisher) == [[2.0], [3.0]]
 
 
+def test_no_record_ends_a_window() -> None:
+    publisher = exact(start=0.0, every=10.0, late=0.0)
+    publisher.advance(5.0)
+    publisher.push_many(np.array([[1.0, 3.0, 5.0], [2.0, 700.0, 700.0]]))
+    assert publisher.ended == 0
+    publisher.flush()
+    assert windows_of(publisher) == [[1.0]]  # the clock was last seen at 5
+
+
 def test_many_windows_at_once_are_refused_by_public_numbers() -> None:
     with pytest.raises(ParameterError, match="100001 windows of 1 seconds from 1970-01-01T00:00:00Z on would leave"):
         exact(start=0.0, every=1.0, until=MOST_AT_ONCE + 1.0)
     publisher = exact(start=0.0, every=1.0, late=0.0)
     with pytest.raises(ParameterError, match="give longer windows or a later start"):
-        publisher.push_many(np.array([[5.0, 3.0, 20.0 + MOST_AT_ONCE]]))
+        publisher.advance(20.0 + MOST_AT_ONCE)
     assert (publisher.held, publisher.ended, len(publisher.advance(0.5))) == (0, 0, 0)
 
 

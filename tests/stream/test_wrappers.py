@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Literal
 
@@ -11,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.audit.twin import Pair, TwinPath
 from sfumato.checks import publisher_checks
 from sfumato.errors import ParameterError
 from sfumato.promise import Cost, Edges, Neighbours, Promise, ProtectPersons, ProtectRows, Unit, Windows
-from sfumato.random import SeededSource
-from sfumato.stream.base import Numbers, Publisher
+from sfumato.random import SecureSource, SeededSource
+from sfumato.stream.base import Numbers, Published, Publisher
 from sfumato.stream.card import record_promise
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
 from sfumato.stream.publishers.clock import ClockWindows
@@ -23,7 +25,7 @@ from sfumato.stream.publishers.doca import DOCA
 from sfumato.stream.publishers.linked import LinkedResponse
 from sfumato.stream.publishers.rank import RankWindows
 from sfumato.stream.publishers.rank.kernel import block_sums
-from sfumato.stream.timed import TimedWindows, sample_arrivals
+from sfumato.stream.timed import TimedWindows, sample_times
 from sfumato.stream.wrappers import CappedPersons
 
 
@@ -157,13 +159,30 @@ def test_a_person_who_is_gone_costs_what_the_card_says(
     assert worst > 0.9 * promised.parameters["epsilon"]
 
 
+@pytest.mark.parametrize("share, verdict", [(1.0, "NOT_REFUTED"), (0.7, "REFUTED")])
+@pytest.mark.parametrize("limit", [1, 3])
+def test_the_twin_run_finds_the_epsilon_of_a_person(limit: int, share: float, verdict: str) -> None:
+    clock = ClockWindows((0, 100), kind="adaptive", bins=8, expected=20)
+    capped = CappedPersons(TimedWindows(clock, start=0.0, every=10.0, until=60.0), limit=limit, horizon=100.0)
+    draw = np.random.default_rng(3)
+    records = np.column_stack([draw.uniform(0, 100, 80), draw.integers(0, 6, 80), draw.uniform(-5, 65, 80)])
+
+    def run(stream: Numbers) -> list[Published]:
+        publisher = replace(capped, rng=SecureSource())
+        return [part for part in (publisher.push_many(stream), publisher.flush()) if len(part)]
+
+    pairs = [Pair(records, records[records[:, 1] != gone], f"person {gone} is gone") for gone in range(6)]
+    cost = Cost(epsilon=share * limit)
+    assert TwinPath("persons in time", run, pairs, cost, times=2).attack().verdict == verdict
+
+
 def test_persons_and_windows_in_time_agree_on_what_is_late() -> None:
     timed = TimedWindows(ClockWindows((0, 10)), start=0.0, every=1.0, late=3.0)
     with pytest.raises(ParameterError, match="have another late"):
         CappedPersons(timed, limit=2)
     publisher = CappedPersons(timed, limit=1, late=3.0)
     publisher.push_many(np.array([[1.0, 5, 0.5, 0.5], [2.0, 5, 1.5, 1.5], [3.0, 6, 1.5, 1.5]]))
-    assert publisher.held == 2
+    assert publisher.held == 2  # the second of person 5 does not count
     assert publisher.needs_clock
     assert "window_start" in publisher.columns(publisher.push_many(np.empty((0, 4))), ["x"])
 
@@ -201,12 +220,12 @@ def test_a_promise_is_derived_and_priced(publisher: Publisher, unit: Unit, neigh
 
 def person_records(seed: int, rows: int) -> Numbers:
     draw = np.random.default_rng(seed)
-    arrived = sample_arrivals(seed, rows)
-    return np.column_stack([arrived[:, 0], draw.integers(0, 9, rows), arrived[:, 1:]])
+    timed = sample_times(seed, rows)
+    return np.column_stack([timed[:, 0], draw.integers(0, 9, rows), timed[:, 1]])
 
 
-WINDOWS = TimedWindows(ClockWindows(bounds=(0, 100), epsilon=1.0, most=500), start=0.0, every=7.0, late=5.0)
-CAPPED = CappedPersons(WINDOWS, limit=3, horizon=20.0, late=5.0)
+WINDOWS = TimedWindows(ClockWindows(bounds=(0, 100), epsilon=1.0, most=500), start=0.0, every=7.0, until=100.0)
+CAPPED = CappedPersons(WINDOWS, limit=3, horizon=20.0)
 CHECKS = {check.name: check for check in publisher_checks(CAPPED, person_records, keeps_rows=False)}
 
 

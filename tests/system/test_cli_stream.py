@@ -173,7 +173,7 @@ def test_a_publisher_without_a_promise_may_put_bad_records_aside(folder: Path) -
             "doca needs --bounds LOW HIGH, or --sensitivity",
         ),
         (["in.csv", "-o", "out.csv", "--column", "hours", "--publisher", "castle"], "castle needs --schema"),
-        (["in.csv", "-o", "out.csv", "--column", "hours", *DOCA, "--ledger", "l"], "there is no ledger 'l'"),
+        (["in.csv", "-o", "out.csv", "--column", "hours", *DOCA, "--ledger", "l"], "there is no ledger"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_sentence(

@@ -97,6 +97,7 @@ def test_a_stream_costs_what_it_promises_in_the_ledgers_terms(
     assert str(book.spent.epsilon.normalize()) == cost
     card = Card.from_json((folder / "out.csv.card.json").read_bytes())
     assert card.ledger == book.head.text
+    assert [(entry.door, entry.data) for entry in book.entries()] == [("stream", "log.csv")]
     assert run(["budget", "verify", "l", "--against", "out.csv.card.json"]) == 0
 
 

@@ -231,7 +231,8 @@ class Responses:
 
     def noise(self, outcome: Any) -> Reals:
         """Return 1 for every lie."""
-        return (np.asarray(outcome) != np.asarray(self.centres)).astype(np.float64)
+        lies: Reals = (np.asarray(outcome) != np.asarray(self.centres)).astype(np.float64)
+        return lies
 
     def loss(self, other: Responses, outcome: object) -> Loss:
         """Return the log-ratio of the truth to a lie for every bit that differs."""

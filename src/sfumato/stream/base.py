@@ -207,6 +207,11 @@ class Publisher(ColumnFactory, ABC):
         """How many records have come in and not left."""
 
     @property
+    def waits(self) -> bool:
+        """Whether all records wait for the end of the stream, so that memory grows with them."""
+        return False
+
+    @property
     def ended(self) -> int:
         """How many windows the clock has ended, those included of which no row left; 0 where no clock does."""
         return 0

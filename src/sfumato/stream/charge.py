@@ -21,7 +21,7 @@ ANALYST, DOOR = "stream", "stream"
 
 @dataclass(frozen=True)
 class StreamBill:
-    """Who pays for a stream, what it promises, and its card before a row has left.
+    """Who pays for a stream, what it promises, its card before a row has left, and what it was fed from.
 
     >>> import tempfile
     >>> from sfumato.promise import Budget
@@ -38,6 +38,7 @@ class StreamBill:
     ledger: Path
     promise: Promise | None
     card: Card
+    data: str | None = None
 
     def refuse(self) -> None:
         """Refuse what the ledger cannot price, before anything is opened, drawn or charged."""
@@ -65,4 +66,4 @@ class StreamBill:
 
     def _purchase(self, stream: str, cost: str) -> Purchase:
         columns = ", ".join(column.name for column in self.card.released.columns)
-        return Purchase(DOOR, f"stream {stream}: {self.card.algorithm} of {columns}, {cost}")
+        return Purchase(DOOR, f"stream {stream}: {self.card.algorithm} of {columns}, {cost}", self.data)

@@ -34,8 +34,8 @@ class WindowEdges(Validated):
     >>> days = WindowEdges(start=0.0, every=86400.0, until=3 * 86400.0)
     >>> days.count, days.places(np.array([-1.0, 0.0, 90000.0, 300000.0, np.nan])).tolist()
     (3, [-1, 0, 1, -1, -1])
-    >>> days.start_of(2), days.ended(100000.0)
-    ('1970-01-03T00:00:00Z', 1)
+    >>> days.start_of(2), days.ended(np.array([100000.0])).tolist(), days.begun(np.array([100000.0])).tolist()
+    ('1970-01-03T00:00:00Z', [1], [2])
     """
 
     start: float
@@ -67,15 +67,14 @@ class WindowEdges(Validated):
         numbers = np.floor((np.where(inside, times, self.start) - self.start) / self.every)
         return np.where(inside, np.minimum(numbers, self.count - 1), OUTSIDE).astype(np.int64)
 
-    def ended(self, now: float) -> int:
-        """Return how many windows have ended at a moment."""
-        if self.until is not None and now >= self.until:
-            return self.count
-        return min(self.count, max(0, math.floor((now - self.start) / self.every)))
+    def ended(self, moments: Numbers) -> Integers:
+        """Return how many windows have ended at each moment."""
+        numbers = np.clip(np.floor((moments - self.start) / self.every), 0, self.count).astype(np.int64)
+        return numbers if self.until is None else np.where(moments >= self.until, self.count, numbers)
 
-    def begun(self, now: float) -> int:
-        """Return how many windows have begun at a moment."""
-        return 0 if now < self.start else min(self.ended(now) + 1, self.count)
+    def begun(self, moments: Numbers) -> Integers:
+        """Return how many windows have begun at each moment."""
+        return np.where(moments < self.start, 0, np.minimum(self.ended(moments) + 1, self.count))
 
     def start_of(self, number: int) -> str:
         """Return when a window begins, as ISO 8601 in UTC."""

@@ -10,7 +10,6 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,9 +46,9 @@ class TimedWindows(WrappingPublisher):
     """Windows of `publisher` that begin at `start` and last `every` seconds each, up to `until` or without an end.
 
     Where `late` is None records do not arrive: one is (value, time), every window leaves at the end, in order, and
-    `until` must be given. Otherwise a record is (value, time, arrival), a window ends `late` seconds behind its end on
-    the clock of arrivals, and `advance` moves that clock though nothing came. A record that comes later than that, or
-    as much too early, or whose time lies in no window, is left out and changes nothing but itself.
+    `until` must be given. Otherwise a record is (value, time, arrival), and `advance(now)` alone moves the clock: a
+    window leaves `late` seconds behind its end. A record that arrives later than that, or as much too early, or whose
+    time lies in no window, is left out and changes nothing but itself.
 
     >>> from sfumato.random import SeededSource
     >>> inner = ClockWindows(bounds=(0, 100), epsilon=50.0)
@@ -91,6 +90,10 @@ class TimedWindows(WrappingPublisher):
         return self.publisher.delay * opened
 
     @property
+    def waits(self) -> bool:
+        return self.late is None
+
+    @property
     def held(self) -> int:
         return self.publisher.held + sum(map(len, self._ahead.values()))
 
@@ -98,41 +101,41 @@ class TimedWindows(WrappingPublisher):
         return self.push_many(np.array([record], dtype=np.float64))
 
     def push_many(self, batch: Any) -> Published:
+        """Put each record into its window, if that takes it; no record ends a window."""
         records = np.asarray(batch, dtype=np.float64).reshape(-1, 2 if self.late is None else 3)
-        if self.late is None:
-            self._take(records, self.edges.count)
-            return self._nothing()
-        left = []
-        for moment, some in _arrivals(records):
-            left.append(self.advance(moment))
-            self._take(some, self.edges.begun(self._clock + self.late))
-        return join_published([*left, self._nothing()])
+        places = self.edges.places(records[:, 1])
+        kept = places >= self.ended
+        if self.late is not None:
+            kept &= places >= self.edges.ended(records[:, 2] - self.late)
+            kept &= places < self.edges.begun(records[:, 2] + self.late)
+        for place, values in _by_place(places[kept], records[kept, 0]):
+            self._put(place, values)
+        return self._nothing()
 
     def advance(self, now: float) -> Published:
         """Return the rows of the windows that have ended when the clock of arrivals shows `now`."""
         if self.late is None:
             raise ParameterError("no clock ends windows of records that do not arrive; flush them, or give late")
-        ended = self.edges.ended(now - self.late)
+        ended = int(self.edges.ended(np.array([now - self.late]))[0])
         self._refuse_many(ended - self.ended)
         self._clock = max(self._clock, now)
         return self._end_windows(ended)
 
     def flush(self) -> Published:
-        """Return the rows of all windows, or of those that have begun where records arrive."""
-        ahead = self.edges.count if self.late is None else self.edges.begun(self._clock + self.late)
-        self._refuse_many(ahead - self.ended)
-        return self._end_windows(ahead)
+        """Return the rows of all windows; where records arrive, of those that have begun by the clock."""
+        count = self.edges.count
+        if self.late is not None:
+            count = int(self.edges.begun(np.array([self._clock + self.late]))[0])
+        self._refuse_many(count - self.ended)
+        return self._end_windows(count)
 
-    def _take(self, records: Numbers, begun: int) -> None:
-        """Put each record into its window, if that has begun and not ended."""
-        places = self.edges.places(records[:, 1])
-        kept = (places >= self.ended) & (places < begun)
-        for place, values in _by_place(places[kept], records[kept, 0]):
-            if place == self.ended:
-                self.publisher.push_many(values)
-            else:
-                waiting = self._ahead.setdefault(place, array("d"))
-                waiting.frombytes(values[: self.publisher.room(len(waiting))].tobytes())
+    def _put(self, place: int, values: Numbers) -> None:
+        """Put values into a window: the one that ends next counts them, those behind it hold them."""
+        if place == self.ended:
+            self.publisher.push_many(values)
+        else:
+            waiting = self._ahead.setdefault(place, array("d"))
+            waiting.frombytes(values[: self.publisher.room(len(waiting))].tobytes())
 
     def _end_windows(self, count: int) -> Published:
         """Return the rows of all windows up to the first `count`."""
@@ -207,9 +210,21 @@ class TimedWindows(WrappingPublisher):
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:
-        arriving = cls(ClockWindows(bounds=(0, 100), most=500), start=0.0, every=7.0, late=5.0)
-        counted = cls(ClockWindows(bounds=(0, 100), kind="adaptive", bins=16, expected=30), 0.0, 7.0, late=0.0)
-        return tuple(Sample(publisher, sample_arrivals, keeps_rows=False) for publisher in (arriving, counted))
+        ranked, counted = (
+            ClockWindows((0, 100), most=500),
+            ClockWindows((0, 100), kind="adaptive", bins=16, expected=30),
+        )
+        still = (cls(inner, start=10.0, every=7.0, until=45.0) for inner in (ranked, counted))
+        return tuple(Sample(publisher, sample_times, keeps_rows=False) for publisher in still)
+
+
+def sample_times(seed: int, rows: int) -> Numbers:
+    """Return a stream of numbers from 0 to 100 with their times.
+
+    >>> sample_times(1, 3).shape
+    (3, 2)
+    """
+    return sample_arrivals(seed, rows)[:, :2]
 
 
 def sample_arrivals(seed: int, rows: int) -> Numbers:
@@ -222,16 +237,6 @@ def sample_arrivals(seed: int, rows: int) -> Numbers:
     arrivals = np.cumsum(draw.exponential(0.3, rows))
     times = arrivals + draw.choice([0.0, -4.0, -20.0, 6.0, np.nan], rows, p=[0.6, 0.2, 0.1, 0.05, 0.05])
     return np.column_stack([draw.uniform(0, 100, rows), times, arrivals])
-
-
-def _arrivals(records: Numbers) -> Iterator[tuple[float, Numbers]]:
-    """Yield the records that arrive together, with the moment; the clock never goes back."""
-    if not len(records):
-        return
-    moments = np.maximum.accumulate(records[:, 2])
-    cuts = np.flatnonzero(np.diff(moments)) + 1
-    for first, end in pairwise([0, *cuts.tolist(), len(records)]):
-        yield float(moments[first]), records[first:end]
 
 
 def _by_place(places: Integers, values: Numbers) -> Iterator[tuple[int, Numbers]]:

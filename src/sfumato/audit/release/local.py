@@ -62,7 +62,7 @@ def _protocol_of(card: Card) -> LocalProtocol | MeanProtocol:
 
 def _stated_epsilon(card: Card, protocol: LocalProtocol | MeanProtocol) -> Finding:
     """Return whether a report costs more than the card says, by the chances on the card."""
-    stated = float(card.guarantee.parameters["epsilon"])
+    stated = _of_a_report(card)
     thresholds = {name: int(number) for name, number in card.released.settings["chances"].items()}
     evidence: dict[str, Any] = {"chances": {name: str(number) for name, number in thresholds.items()}, "stated": stated}
     bound = protocol.spent
@@ -81,13 +81,19 @@ def _stated_epsilon(card: Card, protocol: LocalProtocol | MeanProtocol) -> Findi
     )
 
 
+def _of_a_report(card: Card) -> float:
+    """The ε of one report on a card; a device with a memory is promised another one for all of them."""
+    stated = card.guarantee.parameters
+    return float(stated.get("epsilon_value", stated["epsilon"]))
+
+
 def _same_protocol(card: Card, protocol: LocalProtocol) -> Finding:
     """Return whether card and reports speak of one protocol, one domain and one ε."""
     settings: Mapping[str, Any] = card.released.settings
     pairs = {
         "protocol": (protocol.name, card.algorithm),
         "domain": (protocol.domain_hash, str(settings.get("domain_hash"))),
-        "ε": (f"{protocol.spent:.9g}", f"{float(card.guarantee.parameters['epsilon']):.9g}"),
+        "ε": (f"{float(protocol.promise.cost.epsilon):.9g}", f"{_of_a_report(card):.9g}"),
     }
     wrong = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     return compare_stated("the card and the header of the reports say the same", wrong, {"protocol": protocol.name})

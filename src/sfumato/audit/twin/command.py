@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -86,6 +87,9 @@ def command_path(main: Main, argv: Sequence[str]) -> TwinPath:
     with watched_by(recorder):
         card = _card(sandbox, data, door)
 
+    if "differential privacy" not in card.guarantee.model:
+        raise InputError(f"the card of {card.algorithm} promises no differential privacy; there is nothing to refute")
+
     def run(rows: Rows) -> dict[str, Any]:
         return sandbox.run({data.name: data.write(rows)})
 
@@ -131,7 +135,7 @@ def _later(first: str, last: str) -> str:
     from sfumato.stream.screens.times import seconds
 
     start, end = seconds(first), seconds(last)
-    if start is None or end is None:
+    if math.isnan(start) or math.isnan(end):
         return last
     ahead = end + 10 * abs(end - start) + 1
     numeric = last.replace(".", "", 1).lstrip("-").isdecimal()

@@ -127,4 +127,4 @@ def cost_of(guarantee: Guarantee) -> Cost:
     told = guarantee.parameters
     if "rho" in told:
         return Cost(rho=told["rho"], delta=told.get("delta", 0))
-    return Cost(told["epsilon"], told.get("delta", 0))
+    return Cost(min(told["epsilon"], told.get("epsilon_asked", told["epsilon"])), told.get("delta", 0))

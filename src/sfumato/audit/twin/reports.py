@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.audit.twin import Pair, Run, TwinPath
 from sfumato.audit.twin.neighbours import places_of
+from sfumato.audit.twin.sandbox import quick_folder
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.means.base import MeanProtocol
@@ -21,6 +22,7 @@ from sfumato.promise.cost import Cost
 
 DEVICES = 6
 MOST_PAIRS = 12
+BUDGET = 10  # times ε: a device that pays twice is caught by what it tells, not by its purse
 TIMES = 4  # what a report tells depends on the report
 
 
@@ -41,8 +43,8 @@ def protocol_paths(protocol: LocalProtocol) -> Iterator[TwinPath]:
         return [[report.payload for report in reports], estimate.counts, estimate.variance]
 
     def memory(values: Sequence[Value]) -> Any:
-        with tempfile.TemporaryDirectory() as folder:
-            kept = [Memory(Path(folder) / f"{number}.json", protocol.epsilon) for number in range(len(values))]
+        with tempfile.TemporaryDirectory(dir=quick_folder()) as folder:
+            kept = [Memory(Path(folder) / f"{number}.json", BUDGET * protocol.epsilon) for number in range(len(values))]
             rounds = [zip(kept, values, strict=True) for _ in range(2)]
             return [one.report(protocol, value, period="May").payload for each in rounds for one, value in each]
 

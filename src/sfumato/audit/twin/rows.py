@@ -61,7 +61,7 @@ def row_pairs(rows: Rows, neighbours: Neighbours, fixed: Sequence[str] = ()) -> 
         return
     for name, place in places_of(len(rows)).items():
         kept = {column: rows[place][column] for column in fixed}
-        for kind, row in {**odd, "equal to another": rows[place - 1]}.items():
+        for kind, row in {**odd, "equal to another": dict(rows[place - 1])}.items():
             yield Pair(rows, [*rows[:place], {**row, **kept}, *rows[place + 1 :]], f"the {name} row's cells: {kind}")
 
 

@@ -29,6 +29,7 @@ OTHERS_READ = 0o044
 STEWARD = "(for the steward)"
 HEAD = re.compile(r"\b(\d+):[0-9a-f]{64}\b")  # of a ledger's chain: under a secret key, it tells nothing
 STATE = "XDG_STATE_HOME"
+MEMORY = "/dev/shm"  # noqa: S108  # a folder of its own is made in it
 CARD = frozenset(Card.__struct_fields__)
 LONGEST_LINE = 10_000
 
@@ -67,6 +68,15 @@ class Sandbox:
                     raise InputError(f"sfumato {' '.join(command[:2])} fails: {' '.join(seen['standard error'])}")
 
 
+def quick_folder() -> str | None:
+    """Return a folder in memory, where there is one: nothing of a twin run need outlive it, and disks are slow.
+
+    >>> quick_folder() in {None, "/dev/shm"}
+    True
+    """
+    return MEMORY if os.access(MEMORY, os.W_OK) else None
+
+
 @contextmanager
 def empty_folder() -> Iterator[Path]:
     """Enter a folder that is empty, always called alike, and gone afterwards.
@@ -75,7 +85,7 @@ def empty_folder() -> Iterator[Path]:
     ...     folder.name, list(folder.iterdir())
     ('run', [])
     """
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(dir=quick_folder()) as place:
         folder = Path(place) / "run"
         folder.mkdir()
         kept = os.environ.get(STATE)
@@ -114,7 +124,7 @@ def _call(main: Main, argv: Sequence[str]) -> dict[str, Any]:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
         code = main(list(argv))
-    printed = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # type: ignore[attr-defined]
+    printed = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]
     return {
         "exit code": code,
         "standard error": _public_lines(printed[1]),

@@ -29,9 +29,10 @@ from sfumato.stream.connectors.file.feed import Feed
 from sfumato.stream.connectors.file.inlet import has_grown, is_known
 from sfumato.stream.connectors.file.sink import STDOUT, Sink
 from sfumato.stream.runtime.batch import Batch
-from sfumato.stream.runtime.checkpoint import FILE, CheckpointFolder, Read, StreamJournal
+from sfumato.stream.runtime.checkpoint import FILE, Checkpoint, CheckpointFolder, Read, StreamJournal
 from sfumato.stream.runtime.hooks import Hooks, Pace, StreamProgress
 from sfumato.stream.screens.base import Screen
+from sfumato.stream.screens.times import MarkedScreen
 from sfumato.stream.setup import StreamSetup
 
 
@@ -118,7 +119,7 @@ class Runner:
         for batch in self.feed.batches(self.read.offset):
             if batch.count:
                 self._take(batch)
-            elif self.clock is not None:
+            if self.clock is not None:
                 self._publish(self.clock)
             self.hooks.listen(self.progress)
             stopping = self.hooks.stop()
@@ -214,7 +215,8 @@ class Job:
     def _bill(self) -> StreamBill | None:
         """Who pays, if anybody does."""
         card = self.publisher.card(*self.screen.released)
-        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card)
+        fed = None if self.source == STDOUT else self.source.name
+        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card, fed)
 
     @property
     def card_file(self) -> Path:
@@ -227,6 +229,7 @@ class Job:
         with nullcontext() if self.checkpoint is None else CheckpointFolder.open(self.checkpoint) as store:
             feed = Feed(self.source, self.screen.wanted, follow=self.follow)
             sink = Sink(self.target, self.publisher, self.screen.released)
+            self._refuse_older(None if store is None else store.load(), sink)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
             told = (hooks or Hooks()).with_charge(self._charge)
             self._tell_of_older(journal, told)
@@ -240,6 +243,15 @@ class Job:
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
             self._bill.pay(stream)
+
+    def _refuse_older(self, at: Checkpoint | None, sink: Sink) -> None:
+        """Refuse an older checkpoint where arrivals count: a record that arrives again is another one, and its row."""
+        arrives = isinstance(self.screen, MarkedScreen) and self.screen.arrives
+        if at is not None and arrives and sink.length > at.output.length + len(at.chunk):
+            raise InputError(
+                f"output '{self.target}' has rows that left after checkpoint '{self.checkpoint}', and records that "
+                "arrive once more arrive at another time; begin another stream, with another checkpoint"
+            )
 
     def _tell_of_older(self, journal: StreamJournal, hooks: Hooks) -> None:
         """Say that the card was written after a later checkpoint than the one that is there."""

@@ -254,6 +254,11 @@ class Sink:
         """The rows as they are written."""
         return self._write_frame(self._frame(published), header=False) if len(published) else b""
 
+    @property
+    def length(self) -> int:
+        """How many bytes of rows lie in the file that they are appended to."""
+        return self._file.stat().st_size if self.path != STDOUT and self._file.is_file() else 0
+
     def refuse_existing(self) -> None:
         """Refuse an output that is there already, or has no folder to be in."""
         if self.path == STDOUT:
