@@ -44,9 +44,9 @@ def test_all_ladders_come_from_one_statement(monkeypatch: pytest.MonkeyPatch) ->
         return true_execute(self, statement, parameters)
 
     monkeypatch.setattr(DuckRows, "_execute", execute)
-    ladders: list[Measure] = [PositionCounts(AGES)] * 200
-    measures: tuple[Measure, ...] = (ladders[0], Count(), PositionCounts(COSTS), Present(COSTS), *ladders)
-    tallies = rows.collect(Request(measures, ProtectRows(), (Declared("name", ("a", "b", "x")),)))
+    measures: list[Measure] = [PositionCounts(AGES), Count(), PositionCounts(COSTS), Present(COSTS)]
+    measures += [PositionCounts(AGES)] * 200
+    tallies = rows.collect(Request(tuple(measures), ProtectRows(), (Declared("name", ("a", "b", "x")),)))
     assert len(statements) == 1
     assert [ladder.tolist()[:3] for ladder in tallies.columns[0]] == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]  # type: ignore[union-attr]
     assert tallies.columns[1] == [2, 1, 0]
