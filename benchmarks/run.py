@@ -26,6 +26,7 @@ import promise
 import prose
 import query
 import record
+import stream_keyed
 import stream_paper
 import stream_private
 import stream_runner
@@ -46,6 +47,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         noise,
         stream_paper,
         stream_private,
+        stream_keyed,
         stream_runner,
         audit,
     )

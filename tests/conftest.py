@@ -28,12 +28,6 @@ settings.register_profile(
 settings.load_profile("sfumato")
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give every test a list of ledgers of its own, so that none knows the rows of another."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state", numbered=True)))
-
-
 @pytest.fixture
 def data() -> Callable[[str], Path]:
     """Return a function that finds a real data file; a test without the data is skipped, never passed."""

@@ -221,7 +221,7 @@ def test_a_horizon_is_priced_by_the_same_horizon_alone() -> None:
     )
     assert promise.cost_for(ProtectPersons("drive"), VALUE, 86400) == Cost(epsilon=2)
     for other in (None, 3600.0):
-        with pytest.raises(ParameterError, match="promises anew with every horizon of 86400 seconds"):
+        with pytest.raises(ParameterError, match="promises anew with every horizon of 1 day"):
             promise.cost_for(ProtectPersons("drive"), VALUE, other)
 
 

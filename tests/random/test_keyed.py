@@ -156,19 +156,22 @@ def test_the_order_within_a_window_changes_nothing_where_it_is_not_released() ->
         assert np.array_equal(first.push_many(window).values, shuffled)
 
 
-def test_adaptive_noise_is_another_when_the_same_records_fall_into_other_bins() -> None:
+def test_adaptive_noise_is_another_when_the_same_records_fall_into_other_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bins follow the past; the same records after another past must not meet the same noise."""
     draw = np.random.default_rng(2)
     last = draw.uniform(0, 100, 200)
     pasts = [draw.uniform(0, 100, 200), draw.uniform(40, 60, 200)]
     kept: list[Any] = []
+    seed_of = KeyedSource.seed_of
+
+    def spy(self: KeyedSource, *context: Any) -> Any:
+        kept.append(context)
+        return seed_of(self, *context)
+
+    monkeypatch.setattr(KeyedSource, "seed_of", spy)
     for past in pasts:
-        publisher = AdaptiveHistogram((0, 100), window=200, rng=KeyedSource(KEY, "bins"))
-        seen: list[Any] = []
-        publisher._run.turn = lambda *context, seen=seen: seen.append(context)  # type: ignore[method-assign]
-        publisher.push_many(np.concatenate([past, last]))
-        kept.append(seen[-1])
-    first, second = kept
+        AdaptiveHistogram((0, 100), window=200, rng=KeyedSource(KEY, "bins")).push_many(np.concatenate([past, last]))
+    first, second = kept[1], kept[3]
     assert first[3:5] == second[3:5] == (1, "bins")
     assert not np.array_equal(first[5], second[5])  # the bins are part of what decides the noise
 

@@ -102,3 +102,16 @@ def test_the_scale_is_part_of_the_context_whatever_the_caller_says() -> None:
     rows = exact[:, None]
     single, double = (add_noise_to_rows(run, rows, Fraction(scale), 0) - rows for scale in (1000, 2000))
     assert abs(np.corrcoef(single[:, 0], double[:, 0])[0, 1]) < 0.6
+
+
+def test_a_wrapper_that_begins_anew_keeps_the_publisher_behind_and_its_noise() -> None:
+    """A clock may hold the publisher behind, so it must stay the same object, with the noise of one made afresh."""
+    source, records = KeyedSource(bytes(32), "stream"), CappedPersons.sample()[0].records(1, 300)
+    begun = CappedPersons(RankWindows((0, 1000), window=70, block=8), limit=3)
+    behind = begun.publisher
+    begun.push_many(records[:100])
+    begun.begin(source)
+    assert begun.publisher is behind
+    assert begun.held == 0
+    made = CappedPersons(RankWindows((0, 1000), window=70, block=8), limit=3, rng=source)
+    assert np.array_equal(begun.push_many(records).values, made.push_many(records).values)

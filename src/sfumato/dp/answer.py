@@ -58,13 +58,13 @@ class AnswerColumn(msgspec.Struct, frozen=True, kw_only=True):
 
         >>> numbers = {"values": [3], "low": [None], "high": [None], "scale": [40.0]}
         >>> AnswerColumn(name="min_age", mechanism="", **numbers, rank_error=40.0, least_rows=41).rank_words
-        'min_age is within ±40 rows of its rank (95 %); in a group of fewer than 41 rows it is the median'
+        'min_age is within ±40 rows of its rank (95 %); in a group of fewer than 41 rows it may be any value'
         """
         if self.rank_error is None:
             return ""
         return (
             f"{self.name} is within ±{self.rank_error:.0f} rows of its rank (95 %); in a group of fewer than "
-            f"{self.least_rows} rows it is the median"
+            f"{self.least_rows} rows it may be any value"
         )
 
 

@@ -36,6 +36,23 @@ def check_deadline(seconds: float) -> float:
     return seconds
 
 
+def refuse_too_short(seconds: float, took: float) -> None:
+    """Refuse a deadline that a plain count of the rows does not keep here, before the ledger is made.
+
+    >>> refuse_too_short(1, 0.2)
+    >>> refuse_too_short(1, 2.5)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: a plain count of these rows took 2.5 s here and the deadline is 1 s, so that the \
+first question would freeze the ledger; declare a longer one, say 10 s (--deadline 10)
+    """
+    if 0 < seconds < took:
+        enough = math.ceil(4 * took)
+        raise ParameterError(
+            f"a plain count of these rows took {took:.1f} s here and the deadline is {seconds:g} s, so that the first "
+            f"question would freeze the ledger; declare a longer one, say {enough} s (--deadline {enough})"
+        )
+
+
 def meet_deadline(
     seconds: float, work: Callable[[], Work], finish: Callable[[Work], Result], freeze: Callable[[str], None]
 ) -> Result:

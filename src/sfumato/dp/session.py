@@ -20,8 +20,8 @@ from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
-from sfumato.dp.dataset import LedgerRows, declared_rows, whereabouts, without_files
-from sfumato.dp.deadline import check_deadline, meet_deadline
+from sfumato.dp.dataset import LedgerRows, declared_rows, seconds_of_a_count, whereabouts, without_files
+from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
@@ -130,6 +130,7 @@ class Session:
         if isinstance(unit, ProtectPersons):
             attribute_of(schema, unit.person)
         rows = declared_rows(data, schema)
+        refuse_too_short(terms.deadline, seconds_of_a_count(rows) if terms.deadline else 0)
         name = table_name(data)
         facts = {
             **whereabouts(data),

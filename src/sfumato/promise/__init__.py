@@ -16,7 +16,7 @@ from sfumato.promise.chain import (
 )
 from sfumato.promise.cost import Accountant, Budget, Cost
 from sfumato.promise.group_privacy import group
-from sfumato.promise.promise import Promise, derive, outside_the_bound
+from sfumato.promise.promise import Promise, derive, outside_the_bound, span_words
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit
 
 __all__ = [
@@ -43,4 +43,5 @@ __all__ = [
     "derive",
     "group",
     "outside_the_bound",
+    "span_words",
 ]

@@ -76,8 +76,8 @@ person (drive): the number of records is public in the release, so that presence
         asked = Metric(unit, neighbours, self.metric.of)
         if self.horizon is not None and self.horizon != horizon:
             raise ParameterError(
-                f"the release promises anew with every horizon of {self.horizon:g} seconds and the ledger counts "
-                f"{'for ever' if horizon is None else f'over {horizon:g} seconds'}; declare the same horizon, or none"
+                f"the release promises anew with every horizon of {span_words(self.horizon)} and the ledger counts "
+                f"{'for ever' if horizon is None else f'over {span_words(horizon)}'}; declare the same horizon, or none"
             )
         reason = self._refusal(asked)
         if reason:
@@ -121,6 +121,19 @@ person (drive): the number of records is public in the release, so that presence
             step.rows * step.groups for step in self.steps if isinstance(step, CapPersons) and step.person == person
         ]
         return min(caps, default=None)
+
+
+def span_words(seconds: float) -> str:
+    """Return a span of time as people say it.
+
+    >>> span_words(2592000), span_words(90), span_words(0.5)
+    ('30 days', '90 seconds', '0.5 seconds')
+    """
+    for length, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= length and seconds % length == 0:
+            count = int(seconds // length)
+            return f"{count} {name}{'s' if count > 1 else ''}"
+    return f"{seconds:g} seconds"
 
 
 def outside_the_bound(model: str) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hmac
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -88,11 +89,18 @@ class KeyedSource:
         narrower._take_in(context)
         return narrower
 
+    def kept(self, *context: str | int) -> KeyedSource:
+        """Return the same source as `of` does, kept for the next time it is asked for: to begin rows, not for words."""
+        found = self._kept.get(context)
+        if found is None:
+            found = self._kept[context] = self.of(*context)
+        return found
+
     def words(self, count: int) -> Words:
         """Return the next words."""
         first = self._read // BLOCK_WORDS
         behind = self._read % BLOCK_WORDS
-        found: Words = self.words_of(self._seed(), -(-(behind + count) // BLOCK_WORDS), first)[0]
+        found: Words = self.words_of(self.seed_of(), -(-(behind + count) // BLOCK_WORDS), first)[0]
         self._read += count
         return found[behind : behind + count]
 
@@ -105,23 +113,35 @@ class KeyedSource:
         words: Words = self._cipher.encrypt(counters).view(np.uint32).reshape(len(seeds), BLOCK_WORDS * blocks)
         return words
 
-    def row_seeds(self, first: int, rows: Rows) -> Blocks:
-        """Return where the words of each row begin: a function of this context, its number and its exact content.
+    def row_seeder(self, dtype: str, width: int) -> Callable[[int, Rows], Blocks]:
+        """Return what tells where the words of each row begin: a function of this context, its number and its content.
 
-        The rows of a table are numbered from `first` on. A wide row's seed is an HMAC under a key of this context and
-        this width; a narrow one's is a chain of AES blocks under such a key (Bellare, Kilian & Rogaway 1994), a step of
-        which is made for all rows at once.
+        It takes the number of the first row and rows of this type and width. A wide row's seed is an HMAC under a key
+        of this context and this width; a narrow one's is a chain of AES blocks under such a key (Bellare, Kilian &
+        Rogaway 1994), a step of which is made for all rows at once.
         """
-        function = self._function.copy()
-        function.update(_encode_part("rows") + _array_head(rows.dtype.str, rows.shape[1:], rows.itemsize))
-        cells = np.ascontiguousarray(rows).view(np.uint64)
-        return (_chained if rows.shape[1] <= NARROW else _hashed)(function.digest(), first, cells)
+        if (dtype, width) not in self._seeders:
+            function = self._function.copy()
+            function.update(_encode_part("rows") + _array_head(dtype, (width,), 8))
+            key = function.digest()
+            seeder = partial(_hashed, key) if width > NARROW else partial(_chained, BlockCipher(key))
+            self._seeders[dtype, width] = seeder
+        return self._seeders[dtype, width]
 
-    def _seed(self) -> Blocks:
-        return np.frombuffer(self._function.digest()[:SEED_BYTES], dtype=np.uint64).reshape(1, 2)
+    def row_seeds(self, first: int, rows: Rows) -> Blocks:
+        """Return where the words of each row begin, the first of which has the number `first`."""
+        return self.row_seeder(rows.dtype.str, rows.shape[1])(first, rows)
+
+    def seed_of(self, *context: Part) -> Blocks:
+        """Return where the words of the source `of` this context begin."""
+        function = self._function.copy()
+        function.update(b"".join(map(_encode_part, context)))
+        return np.frombuffer(function.digest()[:SEED_BYTES], dtype=np.uint64).reshape(1, 2)
 
     def _take_in(self, context: tuple[Part, ...]) -> None:
         self._read = 0
+        self._kept: dict[tuple[str | int, ...], KeyedSource] = {}
+        self._seeders: dict[tuple[str, int], Callable[[int, Rows], Blocks]] = {}
         self._function.update(b"".join(map(_encode_part, context)))
 
     def __repr__(self) -> str:
@@ -156,20 +176,20 @@ def of_group(source: Source, *context: Part) -> Source:
     return source.of(*context) if isinstance(source, KeyedSource) else source
 
 
-def _chained(key: bytes, first: int, cells: Blocks) -> Blocks:
+def _chained(cipher: BlockCipher, first: int, rows: Rows) -> Blocks:
     from sfumato.random.keyed_kernel import chain_cells
 
-    cipher, seeds = BlockCipher(key), np.zeros((len(cells), 2), dtype=np.uint64)
+    cells, seeds = np.ascontiguousarray(rows).view(np.uint64), np.zeros((len(rows), 2), dtype=np.uint64)
     for place in range(0, 1 + cells.shape[1], 2):
         seeds = cipher.encrypt(chain_cells(seeds, first, cells, place))
     return seeds
 
 
-def _hashed(key: bytes, first: int, cells: Blocks) -> Blocks:
-    size, content = cells.itemsize * cells.shape[1], cells.tobytes()
+def _hashed(key: bytes, first: int, rows: Rows) -> Blocks:
+    size, content = rows.itemsize * rows.shape[1], rows.tobytes()
     seeds = [
         hmac.digest(key, b"%d:%s" % (first + place, content[place * size : (place + 1) * size]), "sha256")[:SEED_BYTES]
-        for place in range(len(cells))
+        for place in range(len(rows))
     ]
     return np.frombuffer(b"".join(seeds), dtype=np.uint64).reshape(-1, 2)
 

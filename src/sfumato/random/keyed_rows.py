@@ -7,15 +7,40 @@ which rows are drawn together; a row whose words run out is given them again wit
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from sfumato.random.discrete import Integers
-from sfumato.random.keyed import BLOCK_WORDS, Blocks, KeyedSource, Rows
+from sfumato.random.keyed import BLOCK_WORDS, Blocks, KeyedSource, Part, Rows
 
 SLAB = 2**15  # words drawn together: what a processor keeps near
-MEAN, SPREAD = 8, 4  # how many words a draw reads, and by how many that differs
+MEAN, SPREAD = 8, 5  # how many words a draw reads, and by how many that differs
 MORE = 4
+TOGETHER = 2**11  # rows whose seeds are made together
+
+
+class Scales(NamedTuple):
+    """The scales of rows, as fractions over one whole number."""
+
+    tops: Integers
+    bottom: int
+
+
+def laplace_of(source: KeyedSource, count: int, top: int, bottom: int, *context: Part) -> Integers:
+    """Return `count` draws of scale `top/bottom` from the words of one context.
+
+    >>> from sfumato.random import new_key
+    >>> source = KeyedSource(new_key())
+    >>> laplace_of(source, 3, 50, 1, "a").tolist() == laplace_of(source, 4, 50, 1, "a").tolist()[:3]
+    True
+    """
+    from sfumato.random.discrete_kernel import fill_laplace
+
+    draws, seed, blocks = np.empty(count, dtype=np.int64), source.seed_of(*context), _blocks(count)
+    while fill_laplace(draws, 0, top, bottom, source.words_of(seed, blocks)[0])[0] < count:
+        blocks *= MORE
+    return draws
 
 
 def laplace_rows(source: KeyedSource, first: int, rows: Rows, draws: int, tops: Integers, bottom: int) -> Integers:
@@ -28,21 +53,31 @@ def laplace_rows(source: KeyedSource, first: int, rows: Rows, draws: int, tops: 
     >>> together[2].tolist() == alone[0].tolist(), together.shape
     (True, (3, 2))
     """
-    blocks = math.ceil((MEAN * draws + 2 * SPREAD * math.sqrt(draws)) / BLOCK_WORDS)
-    height = max(1, SLAB // (BLOCK_WORDS * blocks))
-    out = np.empty((len(rows), draws), dtype=np.int64)
-    for start in range(0, len(rows), height):
-        part = slice(start, start + height)
-        seeds = source.row_seeds(first + start, rows[part])
-        _fill(source, seeds, blocks, out[part], tops[part], bottom)
+    out, seeds_of = np.empty((len(rows), draws), dtype=np.int64), source.row_seeder(rows.dtype.str, rows.shape[1])
+    blocks = _blocks(draws)
+    for start in range(0, len(rows), TOGETHER):
+        part = slice(start, start + TOGETHER)
+        seeds, scales = seeds_of(first + start, rows[part]), Scales(tops[part], bottom)
+        short = _fill(source, seeds, np.arange(len(seeds)), blocks, out[part], scales)
+        more = blocks
+        while len(short):
+            more *= MORE
+            short = _fill(source, seeds[short], short, more, out[part], scales)
     return out
 
 
-def _fill(source: KeyedSource, seeds: Blocks, blocks: int, out: Integers, tops: Integers, bottom: int) -> None:
+def _blocks(draws: int) -> int:
+    return math.ceil((MEAN * draws + 2 * SPREAD * math.sqrt(draws)) / BLOCK_WORDS)
+
+
+def _fill(source: KeyedSource, seeds: Blocks, rows: Integers, blocks: int, out: Integers, scales: Scales) -> Integers:
+    """Fill rows from the words of their seeds; return those whose words ran out."""
     from sfumato.random.discrete_kernel import fill_laplace_rows
 
-    still = np.arange(len(out))
-    while len(still):
-        words = source.words_of(seeds[still], blocks)
-        left = fill_laplace_rows(out, still, tops, bottom, words.reshape(-1), words.shape[1])
-        still, blocks = still[:left], MORE * blocks
+    height, short = max(1, SLAB // (BLOCK_WORDS * blocks)), []
+    for start in range(0, len(rows), height):
+        some = rows[start : start + height]
+        words = source.words_of(seeds[start : start + height], blocks)
+        left = fill_laplace_rows(out, some, scales.tops, scales.bottom, words.reshape(-1), words.shape[1])
+        short.append(some[:left])
+    return short[0] if len(short) == 1 else np.concatenate(short)

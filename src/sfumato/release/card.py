@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from sfumato.promise import Promise
+from sfumato.promise import Promise, span_words
 from sfumato.release.finding import Finding
 
 
@@ -34,7 +34,7 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
         >>> Guarantee.of(derive(rows, [], PerRow(Cost(epsilon="0.1"), Neighbours.PRESENCE))).parameters
         {'epsilon': 0.1}
         """
-        horizon = "" if promise.horizon is None else f", over every horizon of {promise.horizon:g} seconds"
+        horizon = "" if promise.horizon is None else f", over every horizon of {span_words(promise.horizon)}"
         return cls(
             model=promise.model,
             parameters={**promise.parameters, **further},

@@ -21,7 +21,7 @@ from sfumato.errors import ParameterError
 from sfumato.random import LARGEST_SCALE_TERM, KeyedSource, Part, Source, Words, of_group
 from sfumato.random.discrete import WORDS_PER_DRAW
 from sfumato.random.keyed import Rows
-from sfumato.random.keyed_rows import laplace_rows
+from sfumato.random.keyed_rows import laplace_of, laplace_rows
 from sfumato.random.laws import DiscreteLaplace, Responses
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers, Numbers, Publisher
@@ -168,15 +168,17 @@ def add_noise(run: WordRun, exact: Integers, scale: Fraction, *context: Part) ->
     >>> add_noise(run, counts, Fraction(50), 0).tolist() == add_noise(run, counts, Fraction(50), 0).tolist()
     True
     """
+    source, terms = run.source, (scale.numerator, scale.denominator)
 
     def draw() -> Integers:
-        run.turn(LAPLACE, scale.numerator, scale.denominator, *context, exact)
+        if isinstance(source, KeyedSource):
+            return exact + laplace_of(source, len(exact), *terms, LAPLACE, *terms, *context, exact)
         return exact + laplace_draws(run, len(exact), scale)
 
     return choose(lambda: DiscreteLaplace(exact, scale), draw)
 
 
-def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *context: Part) -> Any:
+def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *context: str | int) -> Any:
     """Return rows of exact whole numbers with noise on each; a row is a group, and `first` the number of the first one.
 
     Where noise is keyed it is that of scale, context, the row's number and the row.
@@ -190,7 +192,7 @@ def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *c
     def draw() -> Any:
         if not isinstance(source, KeyedSource):
             return exact + laplace_draws(run, exact.size, scale).reshape(exact.shape)
-        own = source.of(LAPLACE, "rows", scale.numerator, scale.denominator, *context)
+        own = source.kept(LAPLACE, "rows", scale.numerator, scale.denominator, *context)
         tops = np.full(len(exact), scale.numerator)
         return exact + laplace_rows(own, first, exact, exact.shape[1], tops, scale.denominator)
 
@@ -209,7 +211,7 @@ def scaled_noise(run: WordRun, exact: Rows, scales: Integers, first: int) -> Int
     source = run.source
     if isinstance(source, KeyedSource):
         covered = np.column_stack([scales, np.ascontiguousarray(exact).view(np.int64)])
-        return laplace_rows(source.of(LAPLACE, "scales"), first, covered, 1, scales, 1)[:, 0]
+        return laplace_rows(source.kept(LAPLACE, "scales"), first, covered, 1, scales, 1)[:, 0]
     draws = np.empty(len(scales), dtype=np.int64)
     done = 0
     while True:

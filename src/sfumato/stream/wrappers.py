@@ -49,8 +49,16 @@ class WrappingPublisher(Publisher):
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
         if rng is not None:
-            own = of_group(rng, "wrapper", fingerprint(self.name, self.parameters()))
-            self.publisher = replace(self.publisher, rng=own)  # type: ignore[type-var]
+            self.publisher = replace(self.publisher, rng=self._narrowed(rng))  # type: ignore[type-var]
+
+    def begin(self, source: Source | None) -> None:
+        """Begin anew, and so does the publisher behind: the same object, since others may hold it."""
+        self.publisher.begin(None if source is None else self._narrowed(source))
+        self.__post_init__(None)
+
+    def _narrowed(self, source: Source) -> Source:
+        """Return the source of the publisher behind; keyed noise is that of the wrapper's parameters too."""
+        return of_group(source, "wrapper", fingerprint(self.name, self.parameters()))
 
     @property
     def delay(self) -> int:

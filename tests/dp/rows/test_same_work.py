@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.dp.questions.predicate import parse_predicate
-from sfumato.dp.questions.request import ColumnGrid, Count, Declared, PositionCounts, Present, Request, Unknown
+from sfumato.dp.questions.request import ColumnGrid, Count, Declared, Measure, PositionCounts, Present, Request, Unknown
 from sfumato.dp.rows.dialect import DUCKDB, POSTGRES
 from sfumato.dp.rows.duckdb import DuckRows
 from sfumato.dp.rows.file import FileRows
@@ -44,7 +44,8 @@ def test_all_ladders_come_from_one_statement(monkeypatch: pytest.MonkeyPatch) ->
         return true_execute(self, statement, parameters)
 
     monkeypatch.setattr(DuckRows, "_execute", execute)
-    measures = (PositionCounts(AGES), Count(), PositionCounts(COSTS), Present(COSTS), *[PositionCounts(AGES)] * 200)
+    ladders: list[Measure] = [PositionCounts(AGES)] * 200
+    measures: tuple[Measure, ...] = (ladders[0], Count(), PositionCounts(COSTS), Present(COSTS), *ladders)
     tallies = rows.collect(Request(measures, ProtectRows(), (Declared("name", ("a", "b", "x")),)))
     assert len(statements) == 1
     assert [ladder.tolist()[:3] for ladder in tallies.columns[0]] == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]  # type: ignore[union-attr]

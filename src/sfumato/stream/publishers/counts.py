@@ -8,8 +8,9 @@ of `docs/algorithms/adaptive-histogram.md`; ordered categories are the ranks of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar
 
@@ -18,8 +19,9 @@ import numpy as np
 from sfumato.core.parameters import OneOf, Option, Whole
 from sfumato.errors import ParameterError
 from sfumato.random import Source
+from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers, Numbers, Published, ReleasedColumns, Sample
-from sfumato.stream.noise import Intervals, noise_scale
+from sfumato.stream.noise import Intervals, add_noise_to_rows, noise_scale
 from sfumato.stream.publishers.rank import RankGrid, RankWindows, sample_pairs
 from sfumato.stream.state import Array
 from sfumato.stream.windows import WindowedPublisher
@@ -161,12 +163,15 @@ class CategoryWindows(WindowedPublisher):
         return np.array([self.read(record) for record in batch], dtype=np.float64)
 
     def release(self, values: Numbers, number: int) -> Numbers:
+        return self.release_many(values[None], number)[0]
+
+    def release_many(self, windows: Numbers, first: int) -> Sequence[Numbers] | Numbers:
         if self.ordered:
-            ranked: Numbers = np.rint(self._grid.release(values[None], self._run, number)[0])
+            ranked: Numbers = np.rint(self._grid.release(windows, self._run, first))
             return ranked
-        counts: Integers = np.bincount(values.astype(np.int64), minlength=len(self.categories))
-        noisy = self.add_noise(counts, self._scale, number)
-        return np.repeat(np.arange(float(len(counts))), self._shares.learn(noisy, len(values)))
+        codes = np.arange(float(len(self.categories)))
+        noisy = noisy_counts(self._run, windows.astype(np.int64), len(codes), self._scale, first)
+        return [np.repeat(codes, self._shares.learn(counts, windows.shape[1])) for counts in noisy]
 
     def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
         """Return the released categories as texts."""
@@ -220,12 +225,18 @@ class CellHistogram(WindowedPublisher):
         return self._shares.arrays()
 
     def release(self, values: Numbers, number: int) -> Numbers:
-        places = np.nan_to_num((values - self._low) / self._cell_width, nan=self.cells / 2)
+        return self.release_many(values[None], number)[0]
+
+    def release_many(self, windows: Numbers, first: int) -> Sequence[Numbers]:
+        places = np.nan_to_num((windows - self._low) / self._cell_width, nan=self.cells / 2)
         codes = np.clip(places, 0, self.cells - 1).astype(np.int64)
-        flat: Integers = np.ravel_multi_index(tuple(codes.T), self._cells)
-        counts = np.bincount(flat, minlength=prod(self._cells))
-        noisy = self.add_noise(counts, self._scale, number)
-        drawn = np.repeat(np.arange(len(counts)), self._shares.learn(noisy, len(values)))
+        flat: Integers = np.ravel_multi_index(tuple(np.moveaxis(codes, -1, 0)), self._cells)
+        noisy = noisy_counts(self._run, flat, prod(self._cells), self._scale, first)
+        return [self._middles(self._shares.learn(counts, windows.shape[1])) for counts in noisy]
+
+    def _middles(self, counts: Integers) -> Numbers:
+        """Return the middle of each cell, as often as its count says."""
+        drawn = np.repeat(np.arange(len(counts)), counts)
         middles = np.column_stack(np.unravel_index(drawn, self._cells)) + 0.5
         rows: Numbers = self._low + self._cell_width * middles
         return rows
@@ -233,6 +244,20 @@ class CellHistogram(WindowedPublisher):
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:
         return (Sample(cls(((0, 99), (0, 4)), window=70), sample_pairs),)
+
+
+def noisy_counts(run: WordRun, codes: Integers, bins: int, scale: Fraction, first: int) -> Iterator[Integers]:
+    """Yield how often each of `bins` codes occurs in each window, with noise on every count.
+
+    >>> from sfumato.random import SeededSource
+    >>> run, windows = WordRun(SeededSource(1), "a publisher"), np.array([[0, 0, 1], [2, 2, 2]])
+    >>> [counts.tolist() for counts in noisy_counts(run, windows, 3, Fraction(1, 50), 0)]
+    [[2, 1, 0], [0, 0, 3]]
+    """
+    together = max(1, MOST_CELLS // bins)
+    for start in range(0, len(codes), together):
+        counts = np.array([np.bincount(window, minlength=bins) for window in codes[start : start + together]])
+        yield from add_noise_to_rows(run, counts, scale, first + start)
 
 
 def sample_codes(seed: int, rows: int) -> Numbers:

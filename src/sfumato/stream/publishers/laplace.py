@@ -18,12 +18,13 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release.card import Card, ReleasedColumn
-from sfumato.stream.base import AUDITED, EPSILON, Numbers, PublicBounds, Published, Publisher, Sample
+from sfumato.stream.base import AUDITED, EPSILON, Integers, Numbers, PublicBounds, Published, Publisher, Sample
 from sfumato.stream.card import EACH, guarantee_of, make_card, record_promise
 from sfumato.stream.noise import Interval, add_noise_to_rows, grid_steps, run_of, step_for
 from sfumato.stream.state import pack, unpack
 
 STEPS = 2**20
+ONE: Integers = np.ones(1, dtype=np.int64)
 SENSITIVITY = Option("How far one record can move a value; the width of the bounds unless given.")
 
 EVENT = (
@@ -91,7 +92,11 @@ class NaiveLaplace(Publisher):
         return 0
 
     def push(self, record: float) -> Published:
-        return self.push_many(np.array([record]))
+        steps = np.rint(np.array([[self._clamp(record)]]) / self._step)
+        released = add_noise_to_rows(self._run, steps, Fraction(self._scale), self._seq)[0] * self._step
+        place = np.array([self._seq])
+        self._seq += 1
+        return Published(released, place, ONE, place, place)
 
     def push_many(self, batch: Numbers) -> Published:
         values = self._clamp_all(np.asarray(batch, dtype=np.float64))
@@ -100,6 +105,15 @@ class NaiveLaplace(Publisher):
         released = add_noise_to_rows(self._run, steps[:, None], Fraction(self._scale), self._seq)[:, 0] * self._step
         self._seq += len(values)
         return Published(released, places, np.ones_like(places), places, places)
+
+    def _clamp(self, record: float) -> float:
+        """Return a record as `_clamp_all` does."""
+        if self.bounds is not None:
+            low, high = self.bounds
+            return min(max(record, low), high) if record == record else (low + high) / 2  # noqa: PLR0124  # NaN
+        if not math.isfinite(record):
+            self._refuse(record, self._seq)
+        return record
 
     def _clamp_all(self, values: Numbers) -> Numbers:
         """Return records within the bounds, their middle for NaN: a private release never stops over a value."""
