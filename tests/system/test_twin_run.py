@@ -11,7 +11,16 @@ from twin_doors import TRUE, write_rows
 
 from sfumato.cli.main import run
 
-SLOW = {"question, zcdp", "question, changed values", "command, safepub", "command, private-mondrian"}
+SLOW = {
+    "question, zcdp",
+    "question, changed values",
+    "question, persons in groups",
+    "question, unknown keys",
+    "command, query",
+    "command, safepub",
+    "command, private-mondrian",
+    "table, safepub picks",
+}
 
 
 @pytest.fixture

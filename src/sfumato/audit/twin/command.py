@@ -74,21 +74,13 @@ def command_path(main: Main, argv: Sequence[str]) -> TwinPath:
     if door is None:
         raise ParameterError(f"a twin run takes the commands {', '.join(DOORS)}; found '{' '.join(argv[:2])}'")
     named, files = pack_arguments(argv)
-    before, data = _fresh_ledger(argv, files)
-    if data is None:
-        place = len(door.split())
-        if place >= len(named) or named[place] not in files:
-            found = named[place] if place < len(named) else "nothing"
-            raise InputError(f"the command reads '{found}', which is no file; name the file first, as in {door} in.csv")
-        data = DataFile.read(named[place], files[named[place]])
+    before, kept = _fresh_ledger(argv, files)
+    data = kept or _first_file(door, named, files)
     if not data.rows:
         raise InputError(f"file '{data.name}' has no row; a twin run needs one at least")
     sandbox, recorder = Sandbox(main, named, files, before), Recorder()
     with watched_by(recorder):
         card = _card(sandbox, data, door)
-
-    if "differential privacy" not in card.guarantee.model:
-        raise InputError(f"the card of {card.algorithm} promises no differential privacy; there is nothing to refute")
 
     def run(rows: Rows) -> dict[str, Any]:
         return sandbox.run({data.name: data.write(rows)})
@@ -98,6 +90,15 @@ def command_path(main: Main, argv: Sequence[str]) -> TwinPath:
     if recorder.hides:
         pairs = (pair for pair in pairs if pair.words.startswith(TRIED))
     return TwinPath(f"sfumato {' '.join(argv)}", run, pairs, cost_of(card.guarantee), times=1)
+
+
+def _first_file(door: str, named: Sequence[str], files: Mapping[str, bytes]) -> DataFile:
+    """Return the file that stands first behind the command's name."""
+    place = len(door.split())
+    if place >= len(named) or named[place] not in files:
+        found = named[place] if place < len(named) else "nothing"
+        raise InputError(f"the command reads '{found}', which is no file; name the file first, as in {door} in.csv")
+    return DataFile.read(named[place], files[named[place]])
 
 
 def command_pairs(
@@ -179,7 +180,14 @@ def _fresh_ledger(argv: Sequence[str], files: dict[str, bytes]) -> tuple[Command
 
 
 def _card(sandbox: Sandbox, data: DataFile, door: str) -> Card:
-    """Return the card of the command, run once on its own rows."""
+    """Return the card of the command, run once on its own rows; it must promise differential privacy."""
+    card = _written_card(sandbox, data, door)
+    if "differential privacy" not in card.guarantee.model:
+        raise InputError(f"the card of {card.algorithm} promises no differential privacy; there is nothing to refute")
+    return card
+
+
+def _written_card(sandbox: Sandbox, data: DataFile, door: str) -> Card:
     printed = ["--json"] if door in {"query", "local mean"} and "--json" not in sandbox.argv else []
     seen = sandbox.run({data.name: data.write(data.rows)}, printed)
     if seen["exit code"]:
