@@ -21,6 +21,7 @@ from sfumato.hierarchy.file import read_hierarchy
 ROOT = Path(__file__).parents[2]
 GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
+GOES_ON = 'Session.open("patients.ledger")'  # Python that goes on from what the page's commands have made
 ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
@@ -60,11 +61,8 @@ def skip_without_spark(page: str, request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("spark")
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.long) if page == ON_SPARK else page for page in PAGES]
-)
-def test_commands_of_a_page_run(page: str, clone: Path, request: pytest.FixtureRequest) -> None:
-    skip_without_spark(page, request)
+def run_commands(page: str, clone: Path) -> subprocess.CompletedProcess[str]:
+    """Run a page's commands one after the other; none of them may fail."""
     commands = [block for block in blocks(page, "sh") if "make " not in block]
     assert commands
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -73,6 +71,15 @@ def test_commands_of_a_page_run(page: str, clone: Path, request: pytest.FixtureR
         ["bash", "-euc", script], cwd=clone, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.long) if page == ON_SPARK else page for page in PAGES]
+)
+def test_commands_of_a_page_run(page: str, clone: Path, request: pytest.FixtureRequest) -> None:
+    skip_without_spark(page, request)
+    done = run_commands(page, clone)
     assert (clone / LAST.get(page, "anonymous.csv.card.json")).exists()
     for line in "".join(blocks(page, "text")).splitlines():  # what a page says its commands print
         assert line in done.stdout
@@ -94,6 +101,8 @@ def test_python_of_a_page_runs(
 ) -> None:
     skip_without_spark(page, request)
     monkeypatch.chdir(clone)
+    if any(GOES_ON in block for block in blocks(page, "python")):
+        run_commands(page, clone)
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), {})  # noqa: S102
 
