@@ -47,6 +47,20 @@ class Debit:
     answer: bytes | None = None
 
 
+@dataclass(frozen=True)
+class Contract:
+    """All that decides a price: the budget, the terms, and what was declared with a version of the data.
+
+    >>> Contract(1, Budget(epsilon=1), Terms(), {}).version
+    1
+    """
+
+    version: int
+    budget: Budget
+    terms: Terms
+    facts: dict[str, Any]
+
+
 class Ledger:
     """A budget on the disk that survives crashes, races and forks (module docstring; docs/algorithms/ledger.md).
 
@@ -171,6 +185,13 @@ class Ledger:
                 book.freeze(None)
                 book.link(events.THAWED, events.reason(reason))
             return reason
+
+    def contract(self, version: int | None = None) -> Contract:
+        """Return what decides the price of a release about a version, read at one moment; None is the current one."""
+        with self._store.reading() as book:
+            number = book.version() if version is None else version
+            terms = Terms.from_json(book.terms())
+            return Contract(number, book.account().budget, terms, _read_facts(book, number))
 
     def secret(self) -> bytes:
         """Return the 32 random bytes that key the bounding of persons; they are never shown."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
-from sfumato.dp.ledger.ledger import Debit, Ledger
+from sfumato.dp.ledger.ledger import Contract, Debit, Ledger
 from sfumato.errors import ParameterError
 from sfumato.promise import Accountant, Budget, Cost, Neighbours, Promise, ProtectRows, Unit, outside_the_bound
 from sfumato.promise.unit import read_unit
@@ -50,9 +50,9 @@ person (drive): the number of rows is public in the release, so that presence is
     >>> ledger.spent
     Cost(epsilon=Decimal('0'), delta=Decimal('0'), rho=Decimal('0'))
     """
-    number = ledger.version if version is None else version
-    cost = price(ledger, promise, number)
-    return ledger.debit(what.question, number, analyst, cost, door=what.door, data=what.data)
+    contract = ledger.contract(version)
+    cost = price_under(contract, promise)
+    return ledger.debit(what.question, contract.version, analyst, cost, door=what.door, data=what.data)
 
 
 def price(ledger: Ledger, promise: Promise, version: int | None = None) -> Cost:
@@ -65,9 +65,14 @@ def price(ledger: Ledger, promise: Promise, version: int | None = None) -> Cost:
     >>> price(ledger, Promise(rows, (), PerRow(Cost(epsilon="0.1"), Neighbours.PRESENCE)))
     Cost(epsilon=Decimal('0'), delta=Decimal('0'), rho=Decimal('0.005'))
     """
-    unit, neighbours = protected(ledger, version)
-    cost = in_coin(ledger.budget, promise.cost_for(unit, neighbours, ledger.terms.horizon))
-    refuse_below_least(ledger, cost)
+    return price_under(ledger.contract(version), promise)
+
+
+def price_under(contract: Contract, promise: Promise) -> Cost:
+    """Return what a promise costs under a ledger's contract."""
+    unit, neighbours = protected(contract)
+    cost = in_coin(contract.budget, promise.cost_for(unit, neighbours, contract.terms.horizon))
+    refuse_below_least(contract, cost)
     return cost
 
 
@@ -85,9 +90,9 @@ def list_outside(ledger: Ledger, model: str, what: Purchase, *, analyst: str = A
     return outside_the_bound(model)
 
 
-def protected(ledger: Ledger, version: int | None = None) -> tuple[Unit, Neighbours]:
+def protected(contract: Contract) -> tuple[Unit, Neighbours]:
     """Return whom a ledger protects; one that says nothing protects rows by presence."""
-    facts = ledger.facts if version is None else ledger.facts_of(version)
+    facts = contract.facts
     unit = read_unit(facts["protect"]) if "protect" in facts else ProtectRows()
     return unit, Neighbours(facts.get("neighbours", Neighbours.PRESENCE))
 
@@ -114,9 +119,9 @@ make a ledger that counts rho (zcdp)
     return Cost(rho=cost.rho or rho_of_pure(cost.epsilon))
 
 
-def refuse_below_least(ledger: Ledger, cost: Cost) -> None:
+def refuse_below_least(contract: Contract, cost: Cost) -> None:
     """Refuse a price below the least share of the budget: time and entries are not for nothing."""
-    share, budget = ledger.terms.least_share, ledger.budget
+    share, budget = contract.terms.least_share, contract.budget
     parts = (("epsilon", cost.epsilon, budget.total.epsilon), ("rho", cost.rho, budget.total.rho))
     for name, asked, total in parts:
         with localcontext() as context:
