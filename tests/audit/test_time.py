@@ -97,7 +97,7 @@ def test_the_command_says_what_was_found(
 @pytest.mark.long
 @pytest.mark.parametrize("name", REVIEW)
 def test_the_attacks_of_the_review_see_no_difference(name: str, tmp_path: Path) -> None:
-    twins = session_twins(tmp_path, deadline=0.5)[name]
+    twins = session_twins(tmp_path, deadline=0.3)[name]
     (found,) = sf.audit.time({name: twins}, runs=200, rng=SeededSource(3))
     assert not found.refuted, found.evidence
     assert found.evidence["pairs"] == 200

@@ -27,7 +27,7 @@ def test_the_chapter_says_what_is_promised_and_what_is_not() -> None:
     text = page()
     assert "doca: nothing is promised." in text
     assert "no differential privacy guarantee" in text
-    assert "laplace: differential privacy with epsilon 1.0; protected unit: record." in text
+    assert "laplace: differential privacy with epsilon 1.0; protected unit: record (event level)." in text
     assert text.count("<svg ") == 2
     assert "Do not publish" in text
 
