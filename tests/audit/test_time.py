@@ -101,4 +101,4 @@ def test_the_attacks_of_the_review_see_no_difference(name: str, tmp_path: Path) 
     (found,) = sf.audit.time({name: twins}, runs=200, rng=SeededSource(3))
     assert not found.refuted, found.evidence
     assert found.evidence["pairs"] == 200
-    assert statistics.fmean([found.evidence["median left"], found.evidence["median right"]]) >= 0.5
+    assert statistics.fmean([found.evidence["median left"], found.evidence["median right"]]) >= 0.3
