@@ -21,7 +21,7 @@ from sfumato.hierarchy.file import read_hierarchy
 ROOT = Path(__file__).parents[2]
 GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
-GOES_ON = 'Session.open("patients.ledger")'  # Python that goes on from what the page's commands have made
+GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
@@ -77,12 +77,17 @@ def run_commands(page: str, clone: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=pytest.mark.long) if page == ON_SPARK else page for page in PAGES]
 )
-def test_commands_of_a_page_run(page: str, clone: Path, request: pytest.FixtureRequest) -> None:
+def test_commands_of_a_page_run(
+    page: str, clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     skip_without_spark(page, request)
     done = run_commands(page, clone)
     assert (clone / LAST.get(page, "anonymous.csv.card.json")).exists()
     for line in "".join(blocks(page, "text")).splitlines():  # what a page says its commands print
         assert line in done.stdout
+    if page in GOING_ON:
+        monkeypatch.chdir(clone)
+        run_python(page)
 
 
 @pytest.mark.parametrize("language", ["csv", "toml"])
@@ -95,14 +100,17 @@ def test_hierarchies_of_the_guide_can_be_read(language: str, tmp_path: Path) -> 
         assert found.label(*(found.leaves.index(leaf) for leaf in ("Bachelors", "Masters"))) == "Higher education"
 
 
-@pytest.mark.parametrize("page", CODE)
+@pytest.mark.parametrize("page", [page for page in CODE if page not in GOING_ON])
 def test_python_of_a_page_runs(
     page: str, clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     skip_without_spark(page, request)
     monkeypatch.chdir(clone)
-    if any(GOES_ON in block for block in blocks(page, "python")):
-        run_commands(page, clone)
+    run_python(page)
+
+
+def run_python(page: str) -> None:
+    """Run a page's blocks of Python one after the other."""
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), {})  # noqa: S102
 

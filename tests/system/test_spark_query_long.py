@@ -30,6 +30,7 @@ import pathlib, sys
 from pyspark.sql import SparkSession
 import sfumato as sf
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.terms import Terms
 from sfumato.engines.spark.queries import SparkRows
 
 log, secret = pathlib.Path("log").absolute(), bytes.fromhex("5ec2e7" * 10 + "0000")
@@ -39,7 +40,8 @@ settings = {"spark.eventLog.dir": log.as_uri(), "spark.eventLog.compress": "fals
 spark = builder.config(map=settings).getOrCreate()
 schema = sf.Schema.from_toml("rides.toml")
 rows = SparkRows.of_frame(spark.read.parquet("rides"), schema)
-session = sf.Session.create("logged.ledger", rows, schema, sf.Budget(epsilon=1), protect="person:rider:2:2")
+terms = Terms(deadline=0)
+session = sf.Session.create("logged.ledger", rows, schema, sf.Budget(1), protect="person:rider:2:2", terms=terms)
 print(session.sql("SELECT hour, SUM(minutes) FROM rows GROUP BY hour", "0.5").frame.height)
 spark.stop()
 """
@@ -107,6 +109,7 @@ def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
 def test_a_question_is_answered_over_spark_connect(folder: Path, connect: str) -> None:
     engine = ["--engine", "spark", "--master", connect]
     create = ["budget", "create", "L", "--data", "rides", "--schema", "rides.toml", "--epsilon", "1000000"]
+    create += ["--deadline", "0"]
     question = "SELECT COUNT(*), COUNT(DISTINCT rider) FROM rides WHERE hour < 2"
     answers = []
     for arguments in (
