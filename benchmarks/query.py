@@ -13,6 +13,7 @@ from measure import Part, Row, best
 from peers import ask
 
 import sfumato as sf
+from sfumato.dp.ledger.terms import Terms
 
 ROWS = 1_000_000
 NAME = f"count in 24 groups of {ROWS:,} rows"
@@ -65,7 +66,8 @@ def against_opendp() -> list[Row]:
 
 def asking(ledger: Path, data: object) -> Callable[[], object]:
     """Return a function that asks one new question each time: price, ledger, rows, noise, stored answer."""
-    session = sf.Session.create(ledger, data, sf.Schema.from_text(SCHEMA), sf.Budget(epsilon=1000))
+    terms = Terms(other_people=True)  # the same made-up rows are measured again and again
+    session = sf.Session.create(ledger, data, sf.Schema.from_text(SCHEMA), sf.Budget(epsilon=1000), terms=terms)
     session.deadline = 0
     prices = itertools.count(1)
     return lambda: session.ask(sf.count().by("hour"), epsilon=f"0.{next(prices):04d}1")
