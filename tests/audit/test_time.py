@@ -49,6 +49,7 @@ def test_p_values_are_those_of_the_tables() -> None:
     assert smirnov_chance(left, right) == pytest.approx(0.0366, abs=0.002)
 
 
+@pytest.mark.long
 def test_a_leak_per_matching_row_is_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that needs longer where alice is there is refuted without a deadline, and not with one."""
     true_collect = DuckRows.collect

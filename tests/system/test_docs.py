@@ -21,6 +21,7 @@ from sfumato.hierarchy.file import read_hierarchy
 ROOT = Path(__file__).parents[2]
 GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
+SLOW = ("docs/guides/spark.md", "docs/guides/audit.md")
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
@@ -75,7 +76,7 @@ def run_commands(page: str, clone: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.long) if page == ON_SPARK else page for page in PAGES]
+    "page", [pytest.param(page, marks=pytest.mark.long) if page in SLOW else page for page in PAGES]
 )
 def test_commands_of_a_page_run(
     page: str, clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
