@@ -7,6 +7,7 @@ zero-concentrated privacy those of Bun & Steinke (2016) and, for selection, of C
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -112,7 +113,7 @@ class DiscreteGaussian(Additive):
 
 
 @dataclass(frozen=True, eq=False)
-class Selected:
+class Selected(ABC):
     """One of several candidates by integer scores; subclasses say how likely each is.
 
     >>> left, right = Exponential([0, 1], Fraction(1)), Exponential([0, 2], Fraction(1))
@@ -132,9 +133,9 @@ class Selected:
         best = max(self.scores)
         return np.array([float((int(score) - int(best)) / Fraction(self.scale)) for score in self.scores])
 
+    @abstractmethod
     def logs(self) -> Reals:
         """Return the logarithm of every candidate's probability."""
-        raise NotImplementedError
 
     def outcomes(self) -> Iterator[Weighted]:
         """Yield every candidate with its probability."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,22 @@ def test_a_ledger_beside_the_rows_is_found_without_any_list(tmp_path: Path, monk
     (tmp_path / "away").mkdir()
     with pytest.raises(InputError, match="knows these rows already"):
         Ledger.create(tmp_path / "away" / "b.ledger", Budget(1), facts)
+
+
+def test_of_several_ledgers_made_at_once_over_the_same_rows_one_is_made(tmp_path: Path) -> None:
+    facts = {"fingerprint": "ab" * 32}
+
+    def refusal(number: int) -> str:
+        try:
+            Ledger.create(tmp_path / f"{number}.ledger", Budget(1), facts)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(8) as pool:
+        refusals = list(pool.map(refusal, range(8)))
+    assert sum("knows these rows already" in text for text in refusals) == 7
+    assert len(list(tmp_path.glob("*.ledger"))) == 1
 
 
 def test_a_new_version_with_the_rows_of_another_ledger_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from sfumato.core.hash_chain import Head
 from sfumato.dp.ledger import events
 from sfumato.dp.ledger.book import SqliteBook
-from sfumato.dp.ledger.register import known_elsewhere, remember
+from sfumato.dp.ledger.register import known_elsewhere, one_at_a_time, remember
 from sfumato.dp.ledger.shares import share_of
 from sfumato.dp.ledger.sqlite import SqliteStore
 from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore, Purse
@@ -99,8 +99,6 @@ class Ledger:
         if shares is not None and not shares:
             raise ParameterError("the ledger names no analyst; name some, or give None to let anybody ask")
         place, first = Path(path).absolute(), _json(facts)
-        if not terms.other_people:
-            _refuse_second(known_elsewhere(facts, place))
 
         def begin(book: SqliteBook) -> None:
             book.declare_terms(terms.to_json())
@@ -110,8 +108,11 @@ class Ledger:
         source = SecureSource()
         secrets = source.words(SECRET_WORDS).tobytes(), source.words(SECRET_WORDS).tobytes()
         store = SqliteStore(place)
-        store.create(budget, shares, secrets, begin)
-        remember(place, facts)
+        with one_at_a_time(place):
+            if not terms.other_people:
+                _refuse_second(known_elsewhere(facts, place))
+            store.create(budget, shares, secrets, begin)
+            remember(place, facts)
         return cls(store)
 
     @classmethod
@@ -269,10 +270,12 @@ class Ledger:
 
     def declare_version(self, facts: Mapping[str, Any]) -> int:
         """Return the number of a new data version; what was spent on earlier ones stays spent."""
-        if isinstance(self._store, SqliteStore) and not self.terms.other_people:
-            _refuse_second(known_elsewhere(facts, self._store.path))
-        with self._store.writing() as book:
-            return _declare(book, _json(facts))
+        path = self._store.path if isinstance(self._store, SqliteStore) else Path()
+        with one_at_a_time(path):
+            if path.name and not self.terms.other_people:
+                _refuse_second(known_elsewhere(facts, path))
+            with self._store.writing() as book:
+                return _declare(book, _json(facts))
 
     def entries(self) -> Iterator[EntryRecord]:
         """Yield every entry in order, a page at a time, so that nobody waits for a slow reader."""

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ MAGIC = b"SQLite format 3\x00"
 APPLICATION_AT = 68  # in the header of a SQLite file
 APPLICATION = b"sfum"
 LISTED = "ledgers"
+LOCK = ".lock"
 
 
 def known_elsewhere(facts: Mapping[str, Any], ledger: Path) -> Path | None:
@@ -32,6 +33,40 @@ def known_elsewhere(facts: Mapping[str, Any], ledger: Path) -> Path | None:
     for other in _candidates(facts, ledger):
         if other != ledger and fingerprint in _fingerprints(other):
             return other
+    return None
+
+
+@contextmanager
+def one_at_a_time(ledger: Path) -> Iterator[None]:
+    """Let nobody else of this user look for ledgers and make one meanwhile; the second of two then finds the first.
+
+    Where the user's state folder cannot be written, the folder of the ledger is locked.
+
+    >>> import tempfile
+    >>> with one_at_a_time(Path(tempfile.mkdtemp()) / "rides.ledger"):
+    ...     pass
+    """
+    import fcntl  # only where a ledger is made; not every system has it
+
+    lock = _open_lock(ledger.parent)
+    try:
+        if lock is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _open_lock(folder: Path) -> int | None:
+    """Return an open file to lock, None where there is none (then the ledger cannot be made either)."""
+    place = state_folder()
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(place / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        with suppress(OSError):
+            return os.open(folder, os.O_RDONLY)
     return None
 
 
