@@ -87,6 +87,21 @@ def test_a_thousand_questions_from_eight_processes_spend_exactly_the_budget(tmp_
     race(tmp_path / "race.ledger", processes=8, questions=1000, affordable=500)
 
 
+def test_a_ledger_is_opened_while_others_write_in_it(tmp_path: Path) -> None:
+    """Head and newest link are read at one moment, else a debit between them looks like damage."""
+    path = tmp_path / "busy.ledger"
+    Ledger.create(path, Budget(10**6), {})
+    asker = [sys.executable, "-c", ASKER, str(path)]
+    with subprocess.Popen(asker, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        try:
+            assert child.stdout.readline() == "ready\n"
+            for _ in range(150):
+                Ledger.open(path)
+        finally:
+            child.kill()
+
+
 def test_a_fork_shares_the_ledger_and_nothing_else(tmp_path: Path) -> None:
     """Parent and child use the same object at once, which a connection kept open would not survive."""
     ledger = Ledger.create(tmp_path / "fork.ledger", Budget(1), {})

@@ -82,6 +82,7 @@ class SqliteStore:
                 raise sqlite3.DatabaseError("quick check")
             if number < FORMAT:
                 migrate(connection, self.path)
+            connection.execute("BEGIN")  # account and newest link of one moment, whoever writes meanwhile
             _check_head(SqliteBook(connection))
 
     @contextmanager
