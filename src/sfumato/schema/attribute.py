@@ -20,7 +20,8 @@ from sfumato.schema.roles import Role
 
 Bound = int | float | dt.date
 Word = TypeVar("Word", Role, Kind)
-KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public")
+WRITTEN = ("decimal", "thousands", "format", "zone")
+KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public", *WRITTEN)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class Attribute:
     missing: tuple[str, ...] = ("",)
     public: bool = True
     hierarchy_file: str | None = None
+    decimal: str | None = None  # how numbers are written: the mark before decimals, and between thousands
+    thousands: str | None = None
+    format: str | None = None  # how dates and times are written, as strptime has it
+    zone: str | None = None  # the time zone whose days and hours count
 
     def __post_init__(self) -> None:
         wrong = self._contradiction()
@@ -94,6 +99,7 @@ class Attribute:
             missing=_texts(name, "missing", entry.get("missing", [""])),
             public=public,
             hierarchy_file=file,
+            **{key: _text(name, key, entry[key]) for key in WRITTEN if key in entry},
         )
 
     def to_mapping(self) -> dict[str, object]:
@@ -109,6 +115,7 @@ class Attribute:
             entry["hierarchy"] = self.hierarchy_file
         if self.missing != ("",):
             entry["missing"] = list(self.missing)
+        entry |= {key: value for key in WRITTEN if (value := getattr(self, key)) is not None}
         if not self.public:
             entry["public"] = False
         return entry
@@ -142,6 +149,12 @@ def _bound(value: object) -> Bound | None:
     if isinstance(value, bool | dt.datetime) or value != value:  # noqa: PLR0124  # NaN
         return None
     return value if isinstance(value, int | float | dt.date) else None
+
+
+def _text(name: str, key: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise SchemaError(f"column '{name}': {key} must be a text; found {value!r}")
 
 
 def _texts(name: str, key: str, value: object) -> tuple[str, ...]:

@@ -113,14 +113,7 @@ def parse(series: pl.Series, kind: Kind, missing: pl.Series) -> npt.NDArray[np.i
     sfumato.errors.InputError: column 'age' row 2: 'x' is not an integer; declare the column as a category, \
 declare 'x' as a missing mark, or clean the row
     """
-    if kind is Kind.DATE:
-        values = _dates(series)
-    elif series.dtype.is_temporal():
-        raise InputError(f"column '{series.name}' holds dates; declare its type as date, not {kind}")
-    else:
-        values = series.cast(pl.Int64 if kind is Kind.INTEGER else pl.Float64, strict=False)
-        if kind is Kind.INTEGER and series.dtype.is_float():
-            values = values.set((series != series.round()).fill_null(value=False), None)
+    values = numbers_in(series, kind)
     if values.null_count():
         _refuse_first(series, values.is_null() & ~missing, kind)
         values = values.fill_null(0)
@@ -134,6 +127,22 @@ declare 'x' as a missing mark, or clean the row
                 "clean the row or leave the cell empty"
             )
     return numbers
+
+
+def numbers_in(series: pl.Series, kind: Kind) -> pl.Series:
+    """Return the number in every cell of a numeric column (days since 1970 for dates), null where there is none.
+
+    >>> numbers_in(pl.Series("age", ["31", "x", None]), Kind.INTEGER).to_list()
+    [31, None, None]
+    """
+    if kind is Kind.DATE:
+        return _dates(series)
+    if series.dtype.is_temporal():
+        raise InputError(f"column '{series.name}' holds dates; declare its type as date, not {kind}")
+    values = series.cast(pl.Int64 if kind is Kind.INTEGER else pl.Float64, strict=False)
+    if kind is Kind.INTEGER and series.dtype.is_float():
+        values = values.set((series != series.round()).fill_null(value=False), None)
+    return values
 
 
 def _dates(series: pl.Series) -> pl.Series:

@@ -22,9 +22,11 @@ import polars as pl
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
+from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
 
 OTHER = ("refuse", "keep", "drop")
+TOP = ("columns", "person", "other", "reading")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -52,6 +54,7 @@ class Schema:
     columns: Mapping[str, Attribute] = field(default_factory=dict)
     person: str | None = None
     other: str = "refuse"
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
         if self.other not in OTHER:
@@ -116,10 +119,8 @@ class Schema:
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"schema '{path}' is not valid TOML: {error}") from error
         for key in content:
-            if key not in {"columns", "person", "other"}:
-                raise SchemaError(
-                    f"schema '{path}': unknown key '{key}'{suggestion(key, ['columns', 'person', 'other'])}"
-                )
+            if key not in TOP:
+                raise SchemaError(f"schema '{path}': unknown key '{key}'{suggestion(key, TOP)}")
         entries = content.get("columns", {})
         if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
             raise SchemaError(f"schema '{path}': columns must be tables like [columns.age]")
@@ -130,7 +131,7 @@ class Schema:
             raise SchemaError(f"schema '{path}': person must be the name of a column; found {person!r}")
         if person is not None and person not in columns:
             columns[person] = Attribute(person, Role.IDENTIFIER)
-        return cls(columns, person, content.get("other", "refuse"))
+        return cls(columns, person, content.get("other", "refuse"), _reading(content.get("reading", {}), path))
 
     @classmethod
     def infer(cls, table: NamedColumns) -> Schema:
@@ -154,6 +155,9 @@ class Schema:
         <BLANKLINE>
         """
         lines = [f"{key} = {toml_value(value)}" for key, value in self._top().items()]
+        pinned = [f"{key} = {toml_value(value)}" for key, value in self.reading.to_mapping().items()]
+        if pinned:
+            lines += [*([""] if lines else []), "[reading]", *pinned]
         for name, attribute in self.columns.items():
             lines += ["", f"[columns.{toml_key(name)}]"] if lines else [f"[columns.{toml_key(name)}]"]
             lines += [f"{key} = {toml_value(value)}" for key, value in attribute.to_mapping().items()]
@@ -178,7 +182,8 @@ class Schema:
         for name, attribute in later.columns.items():
             columns[name] = replace(columns[name], role=attribute.role) if name in columns else attribute
         person = later.person if later.person is not None else self.person
-        return Schema(columns, person, self.other if later.other == "refuse" else later.other)
+        other = self.other if later.other == "refuse" else later.other
+        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading)
 
     def settled(self, table: NamedColumns, weights: Weights | None = None) -> Schema:
         """Return the schema of exactly the columns of `table` that it may use, each with role and type.
@@ -209,6 +214,12 @@ class Schema:
                 )
             columns[name] = _with_kind(attribute, table, weights)
         return replace(self, columns=columns)
+
+
+def _reading(entry: object, path: str | Path) -> Reading:
+    if not isinstance(entry, dict):
+        raise SchemaError(f"schema '{path}': reading must be a table [reading]; found {entry!r}")
+    return Reading.from_mapping(entry)
 
 
 def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | None) -> Attribute:
