@@ -21,6 +21,7 @@ import polars as pl
 
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
+from sfumato.schema.file_defaults import found_kind, of_kind, with_file_defaults, without_file_defaults
 from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
@@ -63,6 +64,8 @@ class Schema:
             role = self.columns[self.person].role
             if role is not Role.IDENTIFIER:
                 raise SchemaError(f"column '{self.person}' names the person, so its role is identifier; found {role}")
+        as_read = {name: with_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        object.__setattr__(self, "columns", as_read)
 
     @classmethod
     def from_roles(
@@ -160,7 +163,8 @@ class Schema:
             lines += [*([""] if lines else []), "[reading]", *pinned]
         for name, attribute in self.columns.items():
             lines += ["", f"[columns.{toml_key(name)}]"] if lines else [f"[columns.{toml_key(name)}]"]
-            lines += [f"{key} = {toml_value(value)}" for key, value in attribute.to_mapping().items()]
+            alone = without_file_defaults(attribute, self.reading).to_mapping()
+            lines += [f"{key} = {toml_value(value)}" for key, value in alone.items()]
         return "\n".join(lines) + "\n"
 
     def _top(self) -> dict[str, str]:
@@ -183,7 +187,16 @@ class Schema:
             columns[name] = replace(columns[name], role=attribute.role) if name in columns else attribute
         person = later.person if later.person is not None else self.person
         other = self.other if later.other == "refuse" else later.other
-        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading)
+        return Schema(columns, person, other, self.reading).read_as(later.reading)
+
+    def read_as(self, reading: Reading) -> Schema:
+        """Return the schema for a file that is written so; what `reading` leaves open is as it was pinned here.
+
+        >>> Schema.from_roles(quasi=["age"]).read_as(Reading(missing=("NA",))).columns["age"].missing
+        ('NA', '')
+        """
+        columns = {name: without_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        return replace(self, columns=columns, reading=reading.or_else(self.reading))
 
     def settled(self, table: NamedColumns, weights: Weights | None = None) -> Schema:
         """Return the schema of exactly the columns of `table` that it may use, each with role and type.
@@ -226,8 +239,8 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
     if attribute.kind is not None or attribute.role in (Role.IDENTIFIER, Role.OTHER):
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
-        return replace(attribute, kind=Kind.CATEGORY)
-    return replace(attribute, kind=detect(table.column(attribute.name), attribute.missing, weights))
+        return of_kind(attribute, Kind.CATEGORY)
+    return of_kind(attribute, found_kind(table.column(attribute.name), attribute, weights))
 
 
 def _infer_attribute(name: str, table: NamedColumns) -> Attribute:
