@@ -314,6 +314,19 @@ def test_many_categories_leave_the_rest_out_of_the_picture() -> None:
     assert "10 most frequent" in picture
 
 
+def test_a_wide_range_of_class_sizes_is_shown_in_steps_with_shares_of_rows() -> None:
+    sizes, classes = np.array([10, 15, 40, 900]), np.array([20, 4, 5, 1])
+    picture = charts.class_sizes(sizes, classes, 10)
+    assert all(f">{words}<" in picture for words in ("10 to 19", "20 to 49", "500 to 999"))
+    rows = sizes * classes
+    assert f">{100 * rows[:2].sum() / rows.sum():.1f}% in 24<" in picture
+
+
+def test_bars_under_a_hierarchy_say_their_level() -> None:
+    counts = np.array([3.0, 1.0])
+    assert "by level 2 of the hierarchy" in charts.categories(Histogram("zip", ("1**", "2**"), counts, counts, level=2))
+
+
 def test_settings_of_matplotlib_stay_as_they_were() -> None:
     import matplotlib as mpl
 
