@@ -14,6 +14,7 @@ from sfumato.report import charts
 from sfumato.report.chapters.evidence import Evidence
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
+from sfumato.report.chapters.signing import card_warnings, table_warnings
 from sfumato.report.page.markup import Markup, element, figure, fold, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
@@ -79,7 +80,8 @@ def table_chapter(
     classes = f" in {count(len(evidence.sizes))} classes" * (release.card.released.classes is not None)
     left = f"{count(release.table.rows)} rows{classes}"
     gist = Gist(release.card.door, left, pledge(release.card), tried)
-    return Chapter(heading, _summary(evidence), sections, RAW, [gist])
+    warnings = [*card_warnings([release.card], tried), *table_warnings(evidence)]
+    return Chapter(heading, _summary(evidence), sections, RAW, [gist], warnings)
 
 
 def _summary(evidence: Evidence) -> Markup:
@@ -199,10 +201,10 @@ def _picture(evidence: Evidence, name: str) -> Markup:
     return figure(title, charts.spans(found, dates=attribute.kind is Kind.DATE), numbers)
 
 
-SECTIONS = {
+SECTIONS = {  # what decides first, then the evidence
+    "Risks": risks_before_and_after,
+    "Loss per column": loss_per_column,
     "Rows and columns": rows_and_columns,
     "Class sizes": class_sizes,
-    "Loss per column": loss_per_column,
     "Before and after": before_and_after,
-    "Risks": risks_before_and_after,
 }

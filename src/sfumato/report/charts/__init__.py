@@ -85,7 +85,7 @@ def _steps_of_sizes(sizes: npt.NDArray[np.int64], classes: npt.NDArray[np.int64]
         axes.grid(visible=False)
         axes.set_xlim(0, 140)
         axes.set_xticks([0, 50, 100])
-        axes.set_xlabel("per cent of rows, in how many classes; by rows in a class")
+        axes.set_xlabel("per cent of rows, in how many classes")
 
     return draw("class-sizes", 52 + BAR_HEIGHT * len(names), label, paint)
 
