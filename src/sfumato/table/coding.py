@@ -18,6 +18,7 @@ import polars as pl
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute
+from sfumato.schema.attribute import Bound
 from sfumato.schema.kinds import Kind, is_missing, parse
 
 Codes = npt.NDArray[np.int32]
@@ -74,6 +75,19 @@ class Column:
         scaled = (values - low) / (high - low) if high > low else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
 
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The ends of the column's scale: public bounds where declared, else the lowest and highest value of all."""
+        attribute = self.attribute
+        if len(self.levels) == 0:
+            raise InputError(f"column '{self.name}' holds no value at all; leave it out")
+        if attribute.hierarchy is not None or not self.kind.numeric:
+            return 0.0, float(len(self.levels) - 1)
+        if attribute.bounds is not None and attribute.public:
+            low, high = (_place(bound) for bound in attribute.bounds)
+            return low, high
+        return self.scale or (float(self.levels[0]), float(self.levels[-1]))
+
     @cached_property
     def shared(self) -> Codes:
         """How many tree levels each code shares with the one before it; all 0 without a hierarchy."""
@@ -96,6 +110,11 @@ class Column:
         """The value behind a code as it is written in a release."""
         value = self.value(code)
         return self.missing_mark if value is None else str(value)
+
+
+def _place(bound: Bound) -> float:
+    """Return where a declared bound lies on the column's scale; days are counted from 1970."""
+    return float((bound - EPOCH).days) if isinstance(bound, dt.date) else float(bound)
 
 
 def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Column:
