@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.calendar import CLOCK_STEPS
 from sfumato.core.cells import SUPPRESSED, literal, range_text
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
+from sfumato.schema.times import wall_time
 from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
@@ -101,7 +103,28 @@ def plain_levels(column: Column) -> list[LadderLevel]:
     if column.kind is Kind.DATE:
         days: list[Any] = [column.value(code) for code in range(shift, column.size)]
         return _levels(build.dates(days))
+    if column.kind is Kind.TIMESTAMP:
+        return [finest, *_periods(np.asarray(column.levels, dtype=np.int64))]
     return [finest, *_intervals(np.asarray(column.levels), texts)]
+
+
+def _periods(values: npt.NDArray[np.int64]) -> list[LadderLevel]:
+    """Return hours, days, months, quarters, years and decades, each named once: there may be millions of times."""
+    moments = values.astype("datetime64[us]")
+    months = moments.astype("datetime64[M]").astype(np.int64)
+    places = {
+        "hour": moments.astype("datetime64[h]").astype(np.int64),
+        "day": moments.astype("datetime64[D]").astype(np.int64),
+        "month": months,
+        "quarter": months // 3,
+        "year": months // 12,
+        "decade": (months // 12 + 1970) // 10,
+    }
+    levels = []
+    for step, place in places.items():
+        starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+        levels.append(LadderLevel([CLOCK_STEPS[step](wall_time(value)) for value in values[starts].tolist()], starts))
+    return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
 def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[LadderLevel]:
