@@ -19,12 +19,21 @@ import numpy.typing as npt
 from sfumato.core.cells import joint
 from sfumato.core.parameters import Whole
 from sfumato.errors import InputError, ParameterError
-from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_worded, read_regions
+from sfumato.evaluate.regions import (
+    Regions,
+    code_original,
+    domain,
+    exact_regions,
+    is_continuous,
+    is_worded,
+    read_regions,
+)
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.kinds import is_missing, parse
+from sfumato.schema.times import EPOCH, wall_time
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
 
 Floats = npt.NDArray[np.float64]
@@ -230,7 +239,7 @@ def _edges(column: Column, regions: Regions, bins: int) -> Floats:
     """Return the ends of equal bins over the column's domain, widened where a region reaches beyond it."""
     low, high = domain(column)
     low, high = float(regions.low.min(initial=low)), float(regions.high.max(initial=high))
-    if column.kind is Kind.NUMBER:
+    if is_continuous(column):
         return np.linspace(low, high if high > low else low + 1, bins + 1).astype(np.float64)
     width = math.ceil((high - low + 1) / bins)
     count = math.ceil((high - low + 1) / width)
@@ -239,6 +248,9 @@ def _edges(column: Column, regions: Regions, bins: int) -> Floats:
 
 
 def _bin_labels(column: Column, edges: Floats) -> tuple[str, ...]:
+    if column.kind is Kind.TIMESTAMP:
+        times = [wall_time(edge).isoformat(sep=" ", timespec="minutes") for edge in edges]
+        return tuple(f"{low}{joint(whole=False)}{high}" for low, high in pairwise(times))
     if column.kind is Kind.NUMBER:
         return tuple(f"{low:.6g}{joint(whole=False)}{high:.6g}" for low, high in pairwise(edges))
     firsts, lasts = (edges[:-1] + 0.5).astype(np.int64), (edges[1:] - 0.5).astype(np.int64)
@@ -299,6 +311,7 @@ def variance_lost(original: Table, schema: Schema, released: Table) -> dict[str,
         if attribute.kind is None or not attribute.kind.numeric or not shown.dtype.is_float():
             continue
         series = original.column(name)
-        before = float(parse(series, attribute.kind, is_missing(series, attribute.missing)).var())
+        missing = is_missing(series, attribute.missing)
+        before = float(parse(series, attribute.kind, missing, attribute.written).var())
         lost[name] = 1 - float(shown.to_numpy().var()) / before if before > 0 else 0.0
     return lost

@@ -7,6 +7,7 @@ normalised certainty penalty of Xu et al. 2006, over the table that of Ghinita e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sfumato.evaluate.utility import histogram, variance_lost
 from sfumato.release import Finding, Release
@@ -20,6 +21,7 @@ from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
 from sfumato.report.page.words import count, percent, pledge, promise, units
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import DAY
 from sfumato.table import Table
 
 TITLE = "Release of a table"
@@ -198,7 +200,9 @@ def _picture(evidence: Evidence, name: str) -> Markup:
     )
     if found.edges is None:
         return figure(title, charts.categories(found), numbers)
-    return figure(title, charts.spans(found, dates=attribute.kind is Kind.DATE), numbers)
+    if attribute.kind is Kind.TIMESTAMP:
+        found = replace(found, edges=found.edges / DAY)
+    return figure(title, charts.spans(found, dates=attribute.kind in {Kind.DATE, Kind.TIMESTAMP}), numbers)
 
 
 SECTIONS = {  # what decides first, then the evidence

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.cells import SUPPRESSED, days_of, literal, range_text
+from sfumato.core.calendar import CLOCK_STEPS, MICROSECOND, days_of, times_of
+from sfumato.core.cells import SUPPRESSED, literal, range_text
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
+from sfumato.schema.times import wall_time
 from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
@@ -101,8 +103,30 @@ def plain_levels(column: Column) -> list[LadderLevel]:
         return _levels(build.ordered(texts))
     if column.kind is Kind.DATE:
         days: list[Any] = [column.value(code) for code in range(shift, column.size)]
-        return [_calendar_reach(level) for level in _levels(build.dates(days))]
+        return [_days_reach(level) for level in _levels(build.dates(days))]
+    if column.kind is Kind.TIMESTAMP:
+        return [finest, *_periods(np.asarray(column.levels, dtype=np.int64))]
     return [finest, *_intervals(np.asarray(column.levels), texts)]
+
+
+def _periods(values: npt.NDArray[np.int64]) -> list[LadderLevel]:
+    """Return hours, days, months, quarters, years and decades, each named once: there may be millions of times."""
+    moments = values.astype("datetime64[us]")
+    months = moments.astype("datetime64[M]").astype(np.int64)
+    places = {
+        "hour": moments.astype("datetime64[h]").astype(np.int64),
+        "day": moments.astype("datetime64[D]").astype(np.int64),
+        "month": months,
+        "quarter": months // 3,
+        "year": months // 12,
+        "decade": (months // 12 + 1970) // 10,
+    }
+    levels = []
+    for step, place in places.items():
+        starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+        labels = [CLOCK_STEPS[step](wall_time(value)) for value in values[starts].tolist()]
+        levels.append(LadderLevel(labels, starts, _times_reach(labels)))
+    return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
 def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[LadderLevel]:
@@ -136,7 +160,13 @@ def _nodes(level: LadderLevel, column: Column) -> Int32s:
     return np.concatenate([np.zeros(shift, dtype=np.int32), numbers])
 
 
-def _calendar_reach(level: LadderLevel) -> LadderLevel:
+def _times_reach(labels: list[str]) -> Floats:
+    """Return the microseconds from the first to the last of each hour, day or period."""
+    spans = [times_of(label) for label in labels]
+    return np.array([0.0 if span is None else (span[1] - span[0]) / MICROSECOND for span in spans])
+
+
+def _days_reach(level: LadderLevel) -> LadderLevel:
     """Return a level of days or periods with the days that each label reaches beyond its first."""
     periods = [days_of(label) for label in level.labels]
     reach = [0.0 if days is None else float((days[1] - days[0]).days) for days in periods]
