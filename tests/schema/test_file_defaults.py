@@ -50,8 +50,8 @@ def test_the_file_is_written_back_as_it_was() -> None:
 
 
 def test_the_command_line_goes_before_the_file_and_a_column_before_both() -> None:
-    columns = Schema.from_text(TEXT).read_as(Reading(decimal="'", missing=("-",))).columns
-    assert (columns["cost"].decimal, columns["weight"].decimal) == ("'", ".")
+    columns = Schema.from_text(TEXT).read_as(Reading(decimal=".", missing=("-",))).columns
+    assert (columns["cost"].decimal, columns["weight"].decimal) == (".", ".")
     assert (columns["cost"].missing, columns["sex"].missing) == (("-", ""), ("?",))
     assert columns["born"].format == "%d.%m.%Y"
 
@@ -64,6 +64,16 @@ def test_columns_that_come_later_have_the_marks_too() -> None:
     assert role.settled(table).columns["age"].kind is Kind.INTEGER
     words = role.settled(Table(pl.DataFrame({"age": ["old", "NA"]}))).columns["age"]
     assert (words.kind, words.decimal) == (Kind.CATEGORY, None)
+
+
+def test_undeclared_types_are_found_with_the_marks_of_the_file() -> None:
+    table = Table(
+        pl.DataFrame({"cost": ["1.234,5", "7"], "born": ["1.2.1990", "31.12.2000"], "zip": ["02139", "10115"]})
+    )
+    reading = Reading(decimal=",", thousands=".", date_format="%d.%m.%Y")
+    found = Schema.from_roles(quasi=list(table.names)).read_as(reading).settled(table).columns
+    assert [column.kind for column in found.values()] == [Kind.NUMBER, Kind.DATE, Kind.CATEGORY]
+    assert (found["cost"].format, found["born"].decimal, found["zip"].decimal) == (None, None, None)
 
 
 def test_a_schema_without_a_reading_is_as_it_was() -> None:

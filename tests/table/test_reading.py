@@ -131,7 +131,9 @@ def test_a_line_inside_a_quoted_cell_that_looks_like_a_row_is_told(give: Callabl
         ({"quote": ";", "delimiter": ";"}, "other than the delimiter"),
         ({"encoding": "utf-9"}, "encoding must be one like utf-8"),
         ({"encoding": "base64"}, "encoding must be one like utf-8"),
-        ({"decimal": "0"}, "decimal must be one character that is no digit"),
+        ({"decimal": "0"}, "decimal must be '.' or ','"),
+        ({"date_format": "%d.%m"}, "format must have a day, a month and a year"),
+        ({"zone": "Berlin"}, "zone must be a time zone"),
         ({"decimal": ",", "thousands": ","}, "give two different marks"),
     ],
 )

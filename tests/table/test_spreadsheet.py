@@ -45,7 +45,7 @@ def give(tmp_path: Path) -> Callable[[Sheets], Path]:
 def test_cells_keep_their_types_and_codes_stay_text(give: Callable[[Sheets], Path]) -> None:
     rows = [
         ["zip", "age", "cost", "smokes", "born", "seen", "woke", "mixed", "empty"],
-        ["02139", 31, 1.5, True, dt.date(1990, 5, 1), dt.datetime(2026, 1, 1, 8, 30), dt.time(6, 15), 5, None],  # noqa: DTZ001
+        ["02139", 31, 1.5, True, dt.date(1990, 5, 1), dt.datetime(2026, 1, 1, 8, 30), dt.time(6, 15), 5, None],
         ["10115", 47, 2, False, None, None, dt.time(7, 0), "old", None],
     ]
     table = read(give({"people": rows}))

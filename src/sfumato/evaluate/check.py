@@ -274,7 +274,7 @@ def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights 
 def _clean_kind(series: pl.Series, marks: tuple[str, ...], weights: Weights | None) -> Kind:
     """Return the detected kind, or category when some values do not fit it: here nothing is refused."""
     kind = detect(series, marks, weights)
-    if series.dtype != pl.String or not kind.numeric or kind is Kind.DATE:
+    if series.dtype != pl.String or kind not in {Kind.INTEGER, Kind.NUMBER}:
         return kind
     numbers = series.cast(pl.Float64, strict=False)
     fits = (numbers.is_finite() | is_missing(series, marks)).fill_null(value=False).all()

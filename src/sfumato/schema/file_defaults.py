@@ -9,12 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import polars as pl
-
 from sfumato.schema.attribute import Attribute
-from sfumato.schema.kinds import Kind, Weights, detect
+from sfumato.schema.kinds import Kind
 from sfumato.schema.reading import Reading
-from sfumato.schema.values import parse_cells
 
 UNSAID = ("",)  # the missing marks of a column that names none
 NUMBERS = (Kind.INTEGER, Kind.NUMBER)
@@ -67,27 +64,6 @@ def of_kind(attribute: Attribute, kind: Kind) -> Attribute:
     every: dict[str, Any] = dict.fromkeys((*OF_NUMBERS.values(), *OF_TIMES.values()))
     gone = {key: none for key, none in every.items() if key not in _possible(kind).values()}
     return replace(attribute, kind=kind, **gone)
-
-
-def found_kind(series: pl.Series, attribute: Attribute, weights: Weights | None = None) -> Kind:
-    """Return the type that the cells of a column suggest, with the marks that are declared for it.
-
-    >>> from sfumato.schema import Role
-    >>> found_kind(pl.Series(["1.5", "2"]), Attribute("cost", Role.QUASI)).value
-    'number'
-    """
-    detected = detect(series, attribute.missing, weights)
-    marks = [mark for mark in (attribute.decimal, attribute.thousands) if mark is not None]
-    tried: list[Kind] = []
-    if series.dtype == pl.String and any(series.str.contains(mark, literal=True).any() for mark in marks):
-        tried = [Kind.INTEGER, Kind.NUMBER]
-    elif series.dtype == pl.String and attribute.format is not None and not detected.numeric:
-        tried = [kind for kind in Kind if kind.numeric and kind not in NUMBERS]
-    for kind in tried:
-        cells = parse_cells(series, of_kind(attribute, kind))
-        if not cells.failed.any() and not cells.missing.all():
-            return kind
-    return detected
 
 
 def _possible(kind: Kind | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from sfumato.errors import SchemaError, suggestion
+from sfumato.schema.written import Written
 
 NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "none": ""}
 
@@ -56,13 +57,7 @@ class Reading:
             return f"quote must be one ASCII character other than the delimiter, or none; found {self.quote!r}"
         if self.encoding is not None and not _is_encoding(self.encoding):
             return f"encoding must be one like utf-8, utf-16, latin-1 or windows-1252; found {self.encoding!r}"
-        for key in ("decimal", "thousands"):
-            mark = getattr(self, key)
-            if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-"):
-                return f"{key} must be one character that is no digit, letter or sign; found {mark!r}"
-        if self.decimal is not None and self.decimal == self.thousands:
-            return f"decimal and thousands are both {self.decimal!r}; give two different marks"
-        return None
+        return Written(self.decimal, self.thousands, self.date_format, self.zone).problem()
 
     def or_else(self, other: Reading) -> Reading:
         """Return what is pinned here and, where nothing is, what is pinned in `other`.

@@ -21,10 +21,12 @@ import polars as pl
 
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
-from sfumato.schema.file_defaults import found_kind, of_kind, with_file_defaults, without_file_defaults
-from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
+from sfumato.schema.detection import detected
+from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
+from sfumato.schema.kinds import Kind, Weights, is_missing, parse
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
+from sfumato.schema.times import wall_time
 
 OTHER = ("refuse", "keep", "drop")
 TOP = ("columns", "person", "other", "reading")
@@ -240,26 +242,29 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
         return of_kind(attribute, Kind.CATEGORY)
-    return of_kind(attribute, found_kind(table.column(attribute.name), attribute, weights))
+    found = detected(attribute, table.column(attribute.name), weights)
+    return found if found.kind is None else of_kind(found, found.kind)
 
 
 def _infer_attribute(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
     marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
-    kind, bounds = detect(series, marks), None
+    found = detected(Attribute(name, guess_role(name, series), missing=marks, public=False), series)
     missing = is_missing(series, marks)
-    if kind.numeric and not missing.all():
-        try:
-            numbers = parse(series, kind, missing)[~missing.to_numpy()]
-            bounds = (_limit(numbers.min(), kind), _limit(numbers.max(), kind))
-        except InputError:  # numbers and texts mixed: a category until a person says otherwise
-            kind = Kind.CATEGORY
-    return Attribute(name, guess_role(name, series), kind, bounds=bounds, missing=marks, public=False)
+    if found.kind is None or not found.kind.numeric or missing.all():
+        return found
+    try:
+        numbers = parse(series, found.kind, missing, found.written)[~missing.to_numpy()]
+    except InputError:  # numbers and texts mixed: a category until a person says otherwise
+        return Attribute(name, found.role, Kind.CATEGORY, missing=marks, public=False)
+    return replace(found, bounds=(_limit(numbers.min(), found.kind), _limit(numbers.max(), found.kind)))
 
 
 def _limit(value: np.generic, kind: Kind) -> Bound:
     if kind is Kind.DATE:
         return dt.date.fromordinal(int(value) + EPOCH)
+    if kind is Kind.TIMESTAMP:
+        return wall_time(int(value))
     return int(value) if kind is Kind.INTEGER else float(value)
 
 
