@@ -163,6 +163,12 @@ class LedgerRows:
     given: Any = None
     opened: tuple[int, QueryableRows] | None = None
 
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What was guessed about a file that was just declared; for the curator, who sees the rows."""
+        rows = None if self.opened is None else self.opened[1]
+        return rows.guesses if isinstance(rows, FileRows) else ()
+
     @contextmanager
     def look(self, version: int) -> Iterator[QueryableRows]:
         """Give the rows of a version as they are at one moment; refuse others than were declared with it."""

@@ -10,12 +10,14 @@ import hashlib
 import signal
 import sys
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.schema.reading import Reading
+from sfumato.table.database import Database, is_address, read_table
 from sfumato.table.formats import find_format
 from sfumato.table.formats.encodings import MARKS
 from sfumato.table.table import Table
@@ -26,13 +28,14 @@ START = 1024  # bytes by which formats are told apart
 
 
 def read(path: str | Path, *, empty: bool = False, reading: Reading | None = None) -> Table:
-    r"""Return the table in a file: CSV (any delimiter), Parquet, JSON lines, Arrow or a format you installed, also .gz.
+    r"""Return the table in a file: CSV, Excel, Parquet, JSON lines, Arrow or a format you installed, also .gz.
 
     CSV cells stay text until a schema says what they are, except whole columns of integers that read back as they
     were written; so `02139` stays `02139`. A text file with a header and no rows is refused, as a slip, unless
     `empty` says that no rows are an answer too: for a private release, whose reader must not learn that there are none.
 
-    `reading` says how the file is written; what it leaves open is guessed, and `Table.guesses` says it.
+    `reading` says how the file is written; what it leaves open is guessed, and `Table.guesses` says it. A table of
+    PostgreSQL is named `postgresql://user@host/database#table`; its columns keep their types.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -42,11 +45,17 @@ def read(path: str | Path, *, empty: bool = False, reading: Reading | None = Non
     >>> read(file).guesses, read(file, reading=Reading(delimiter=",")).names
     (("delimiter ';' (guessed from the header)",), ('zip;age',))
     """
+    if is_address(path):
+        return _with_rows(read_table(str(path)), path, empty=empty)
     return decode(*_bytes(path), path, empty=empty, reading=reading)
 
 
-def read_hashed(path: str | Path, *, empty: bool = False, reading: Reading | None = None) -> tuple[Table, str]:
+def read_hashed(
+    path: str | Path, *, empty: bool = False, reading: Reading | None = None, hashed: Iterable[str] = ()
+) -> tuple[Table, str]:
     r"""Return what `read` does, and the SHA-256 of the very bytes it was read from: the file is looked at once.
+
+    A table in a database has no bytes: its hash is that of the columns named by `hashed`, in the same snapshot.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -54,8 +63,19 @@ def read_hashed(path: str | Path, *, empty: bool = False, reading: Reading | Non
     >>> read_hashed(file)[1] == hashlib.sha256(b"age\n31\n").hexdigest()
     True
     """
+    if is_address(path):
+        database = Database(str(path))
+        with database.transaction() as connection:
+            table = database.read(connection)
+            return _with_rows(table, path, empty=empty), database.fingerprint(connection, hashed or table.names)
     data, name = _bytes(path)
     return decode(data, name, path, empty=empty, reading=reading), hashlib.sha256(data).hexdigest()
+
+
+def _with_rows(table: Table, place: str | Path, *, empty: bool) -> Table:
+    if not (table.rows or empty):
+        raise InputError(f"the table of '{Database(str(place)).words}' has no rows; give rows")
+    return table
 
 
 def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False, reading: Reading | None = None) -> Table:

@@ -43,6 +43,7 @@ class FileRows:
     def __init__(self, path: Path, schema: Schema, held: HeldFile | None = None) -> None:
         self._path, self._schema = path, schema
         self._opened = self._open(held)
+        self.guesses: tuple[str, ...] = ()  # what was guessed when the file was declared, for the curator
 
     @classmethod
     def declare(cls, path: Path, schema: Schema) -> tuple[FileRows, Table]:
@@ -53,7 +54,9 @@ class FileRows:
         held = HeldFile(path)
         with held.unchanged():
             table = decode(held.content(), str(path), path, empty=True, reading=schema.reading)
-        return cls(path, schema.read_as(table.reading.layout), held), table
+        rows = cls(path, schema.read_as(table.reading.layout), held)
+        rows.guesses = table.guesses
+        return rows, table
 
     @property
     def reading(self) -> Reading:
