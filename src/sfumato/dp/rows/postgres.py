@@ -9,7 +9,7 @@ the secret travel as parameters, never as part of the SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -44,7 +44,7 @@ class PostgresRows:
         self._schema = schema
         self._known = ("", "")
         table = self._database.table
-        with self._database.transaction() as connection:
+        with self._transaction() as connection:
             stored = self._run(UNREADABLE, lambda: _storage_types(connection, table))
         self._source = SqlTable(table, stored, quote_identifier)
         for name in schema.columns:
@@ -61,7 +61,7 @@ class PostgresRows:
     @contextmanager
     def look(self) -> Iterator[PostgresLook]:
         """Give the rows as one transaction sees them: it is hashed and collected in the same snapshot."""
-        with self._database.transaction() as connection:
+        with self._transaction() as connection:
             yield PostgresLook(self, connection)
 
     def collect(self, request: Request) -> Tallies:
@@ -92,6 +92,9 @@ class PostgresRows:
 
         self._known = self._run(UNREADABLE, work)
         return self._known[1]
+
+    def _transaction(self) -> AbstractContextManager[Any]:
+        return self._database.transaction()
 
     def _run(self, failure: str, work: Callable[[], Result]) -> Result:
         return self._database.run(failure, work)
