@@ -25,6 +25,7 @@ from sfumato.schema.kinds import is_missing, parse
 from sfumato.table import Table
 from sfumato.table.coding import EPOCH, Column
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import coarsen_table
 
 Floats = npt.NDArray[np.float64]
 BINS = Whole(1)
@@ -143,7 +144,7 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
     """
     if not BINS.accepts(bins):
         raise ParameterError(f"The 'bins' parameter of histogram must be {BINS.wanted}. Got {bins!r} instead.")
-    column = code_original(original, schema.settled(original), name)
+    column = code_original(*coarsen_table(original, schema.settled(original)), name)
     shape = _compare(read_regions(column, released), bins)
     return shape if shape.edges is not None else _shorten_bars(shape, ordered=column.kind is Kind.ORDINAL)
 
