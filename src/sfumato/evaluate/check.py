@@ -28,6 +28,7 @@ from sfumato.schema.kinds import Kind, Weights, detect, is_missing
 from sfumato.table import Table
 from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import as_released
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -265,7 +266,7 @@ def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights | None) -> Column:
     series = table.column(name)
     attribute = Attribute(name, Role.SENSITIVE) if schema is None else schema.columns.get(name)
-    attribute = attribute or Attribute(name, Role.SENSITIVE)
+    attribute = as_released(series, attribute or Attribute(name, Role.SENSITIVE))
     if attribute.kind is None and attribute.hierarchy is None and attribute.categories is None:
         attribute = replace(attribute, kind=_clean_kind(series, attribute.missing, weights))
     return code(series, attribute)

@@ -29,6 +29,7 @@ from sfumato.release.card import Guarantee, Released
 from sfumato.schema import Kind, Schema
 from sfumato.schema.times import EPOCH, time_text
 from sfumato.table import Table
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import (
@@ -125,7 +126,10 @@ class PrivateMondrian(PrivateAnonymizer):
         boxes = [(box, count) for box, count in share_out(tree, max(0, round(tree.count))) if count]
         frame = _write_boxes(columns, boxes, source)
         released = Released(
-            rows=frame.height, columns=released_columns(columns), classes=len(boxes), settings=self.settings()
+            rows=frame.height,
+            columns=released_columns(columns),
+            classes=len(boxes),
+            settings=self.settings() | rules_on_card(column.attribute for column in columns),
         )
         card = private_card(
             algorithm=self.algorithm,
