@@ -111,7 +111,7 @@ def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Co
     hierarchy = attribute.hierarchy
     if hierarchy is not None:
         marks = tuple(mark for mark in attribute.missing if mark not in hierarchy.leaves)  # a listed mark is a value
-        words = _texts(_as_listed(series, attribute.kind))
+        words = listed_texts(series, attribute.kind)
         return _code_words(words, is_missing(words, marks), attribute, hierarchy.leaves)
     missing = is_missing(series, attribute.missing)
     has_missing = bool(missing.any())
@@ -145,6 +145,15 @@ def only_observed(column: Column) -> Column:
             attribute.name, attribute.role, attribute.kind, hierarchy=pruned, missing=attribute.missing
         )
     return Column(attribute, renumber[column.codes], levels, column.has_missing and bool(present[0]))
+
+
+def listed_texts(series: pl.Series, kind: Kind | None) -> pl.Series:
+    """Return the cells as a hierarchy lists its leaves.
+
+    >>> listed_texts(pl.Series([31.0]), Kind.INTEGER).to_list()
+    ['31']
+    """
+    return _texts(_as_listed(series, kind))
 
 
 def _texts(series: pl.Series) -> pl.Series:
