@@ -57,6 +57,24 @@ class CellCount(NamedTuple):
 NONE = CellCount()
 
 
+class Fate(NamedTuple):
+    """What happens to cells that could not be read, that lie beyond bounds, and that are not listed, in words.
+
+    >>> IN_ANSWERS.beyond
+    'counted as the nearest bound'
+    """
+
+    failed: str = ""
+    beyond: str = ""
+    unlisted: str = ""
+
+
+TOLD = Fate()
+IN_TABLES = Fate(failed="treated as missing")
+IN_ANSWERS = Fate("treated as missing", "counted as the nearest bound", "in no group")
+IN_PRIVATE_TABLES = Fate("treated as missing", "treated as missing", "treated as missing")
+
+
 @dataclass(frozen=True)
 class ColumnReport:
     """One declared column: its cells, and how many of them are missing, failed, or outside of what is declared.
@@ -86,17 +104,19 @@ class ColumnReport:
         """The share of the filled cells that could not be read."""
         return self.failed.cells / self.filled if self.filled else 0.0
 
-    def lines(self, effect: str = "") -> list[str]:
-        """Return what a steward must know, in words; `effect` says what happens to cells outside."""
+    def lines(self, fate: Fate = TOLD) -> list[str]:
+        """Return what a steward must know, in words."""
         told = []
         if self.failed.cells:
-            told.append(f"{self._share(self.failed, 'no')} {self.kind}{self.failed.place}")
+            told.append(f"{self._share(self.failed, 'no')} {self.kind}{self.failed.place}{_so(fate.failed)}")
         if self.outside.cells:
+            effect = _so(fate.beyond if self.limits.startswith("[") else fate.unlisted)
             told.append(f"{self._share(self.outside, 'outside')} {self.limits}{self.outside.place}{effect}")
         return [f"column '{self.column}': {words}" for words in told]
 
     def _share(self, found: CellCount, word: str) -> str:
-        return f"{found.cells} of {self.filled} filled cells {'is' if found.cells == 1 else 'are'} {word}"
+        share = f", {100 * found.cells / self.filled:.2g} %," if 1 < found.cells < self.filled else ""
+        return f"{found.cells} of {self.filled} filled cells{share} {'is' if found.cells == 1 else 'are'} {word}"
 
     def add(self, later: ColumnReport) -> ColumnReport:
         """Return the report of both parts of a column, the later one behind this one."""
@@ -150,11 +170,11 @@ class ParseReport:
             return later
         return ParseReport({name: entry.add(later.columns[name]) for name, entry in self.columns.items()})
 
-    def lines(self, effect: str = "") -> list[str]:
+    def lines(self, fate: Fate = TOLD) -> list[str]:
         """Return one line on all missing cells, and one for each column with failed cells or cells outside."""
         missing = [f"{name} {entry.missing.cells}" for name, entry in self.columns.items() if entry.missing.cells]
         told = [f"missing cells: {', '.join(missing)}"] if missing else []
-        return told + [line for entry in self.columns.values() for line in entry.lines(effect)]
+        return told + [line for entry in self.columns.values() for line in entry.lines(fate)]
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as data that JSON can hold.
@@ -196,9 +216,38 @@ with --max-failed 0.5
         return replace(table, frame=table.frame.with_columns(cleaned))
 
     @property
+    def warnings(self) -> list[str]:
+        """What the card of a syntactic release says of the cells that could not be read.
+
+        >>> ParseReport({"age": ColumnReport("age", "integer", 9, failed=CellCount(1, (4,)))}).warnings
+        ['cells that could not be read and were treated as missing: age 1']
+        """
+        failed = [f"{name} {entry.failed.cells}" for name, entry in self.columns.items() if entry.failed.cells]
+        return [f"cells that could not be read and were treated as missing: {', '.join(failed)}"] if failed else []
+
+    @property
     def failed_cells(self) -> int:
         """How many cells of all columns could not be read."""
         return sum(entry.failed.cells for entry in self.columns.values())
+
+
+def take_in(table: Table, schema: Schema) -> Table:
+    """Return the table with every cell that could not be read as missing, and what became of the cells (`intake`).
+
+    Refused where more than the declared share (`Schema.failed`) of a column's filled cells could not be read. A table
+    that was taken in before is returned as it is.
+
+    >>> from sfumato.schema import Kind, Role
+    >>> schema = Schema({"age": Attribute("age", Role.QUASI, Kind.INTEGER)}, failed=0.5)
+    >>> people = take_in(Table(pl.DataFrame({"age": ["31", "x"]})), schema)
+    >>> people.column("age").to_list(), people.intake.failed_cells
+    (['31', None], 1)
+    """
+    if table.intake is not None:
+        return table
+    report = ParseReport.of(table, schema)
+    report.refuse_failed(schema.failed)
+    return replace(report.without_failed(table, schema), intake=report)
 
 
 def report_column(series: pl.Series, attribute: Attribute) -> ColumnReport:
@@ -254,6 +303,10 @@ def _limits_words(attribute: Attribute) -> str:
 
 def _without_failed(series: pl.Series, attribute: Attribute) -> pl.Series:
     return series.set(parse_cells(series, attribute).failed, None)
+
+
+def _so(fate: str) -> str:
+    return f", {fate}" if fate else ""
 
 
 def _quoted(cell: object) -> str:
