@@ -122,8 +122,11 @@ AGE = '[columns.age]\nrole = "quasi"\n'
         ("[columns.age]\nrole = 5", "column 'age': role must be"),
         (AGE + "tpye = 'integer'", "column 'age': unknown key 'tpye'; did you mean 'type'"),
         (AGE + "type = 'int'", "column 'age': type must be .*; found 'int'"),
-        (AGE + "bounds = [1, 2]", "column 'age': bounds need type integer, number or date; found no type"),
-        (AGE + "type = 'category'\nbounds = [1, 2]", "bounds need type integer, number or date; found category"),
+        (AGE + "bounds = [1, 2]", "column 'age': bounds need type integer, number, date or timestamp; found no type"),
+        (
+            AGE + "type = 'category'\nbounds = [1, 2]",
+            "bounds need type integer, number, date or timestamp; found category",
+        ),
         (AGE + "type = 'integer'\nbounds = [2, 1]", r"bounds must be \[low, high\]; found \[2, 1\]"),
         (AGE + "type = 'integer'\nbounds = [1, 2, 3]", r"bounds must be \[low, high\]"),
         (AGE + "type = 'integer'\nbounds = 7", r"bounds must be \[low, high\]; found 7"),

@@ -20,8 +20,9 @@ from sfumato.core.cells import Cell
 from sfumato.errors import InputError
 from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import Kind, is_missing, parse
+from sfumato.schema.times import EPOCH
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column, code
+from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
 
 Index = npt.NDArray[np.int64]

@@ -22,8 +22,9 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_worded, read_regions
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.kinds import is_missing, parse
+from sfumato.schema.times import EPOCH
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
 
 Floats = npt.NDArray[np.float64]

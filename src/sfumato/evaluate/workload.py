@@ -22,8 +22,9 @@ from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.errors import InputError, ParameterError, SchemaError, suggestion
 from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_continuous, read_regions
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import EPOCH
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
 from sfumato.tabular.private.public_columns import domain_ends, domain_words
 

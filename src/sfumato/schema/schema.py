@@ -21,9 +21,11 @@ import polars as pl
 
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
-from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
+from sfumato.schema.detection import detected
+from sfumato.schema.kinds import Kind, Weights, is_missing, parse
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
+from sfumato.schema.times import wall_time
 
 OTHER = ("refuse", "keep", "drop")
 TOP = ("columns", "person", "other", "failed", "reading")
@@ -239,26 +241,28 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
         return replace(attribute, kind=Kind.CATEGORY)
-    return replace(attribute, kind=detect(table.column(attribute.name), attribute.missing, weights))
+    return detected(attribute, table.column(attribute.name), weights)
 
 
 def _infer_attribute(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
     marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
-    kind, bounds = detect(series, marks), None
+    found = detected(Attribute(name, guess_role(name, series), missing=marks, public=False), series)
     missing = is_missing(series, marks)
-    if kind.numeric and not missing.all():
-        try:
-            numbers = parse(series, kind, missing)[~missing.to_numpy()]
-            bounds = (_limit(numbers.min(), kind), _limit(numbers.max(), kind))
-        except InputError:  # numbers and texts mixed: a category until a person says otherwise
-            kind = Kind.CATEGORY
-    return Attribute(name, guess_role(name, series), kind, bounds=bounds, missing=marks, public=False)
+    if found.kind is None or not found.kind.numeric or missing.all():
+        return found
+    try:
+        numbers = parse(series, found.kind, missing, found.written)[~missing.to_numpy()]
+    except InputError:  # numbers and texts mixed: a category until a person says otherwise
+        return Attribute(name, found.role, Kind.CATEGORY, missing=marks, public=False)
+    return replace(found, bounds=(_limit(numbers.min(), found.kind), _limit(numbers.max(), found.kind)))
 
 
 def _limit(value: np.generic, kind: Kind) -> Bound:
     if kind is Kind.DATE:
         return dt.date.fromordinal(int(value) + EPOCH)
+    if kind is Kind.TIMESTAMP:
+        return wall_time(int(value))
     return int(value) if kind is Kind.INTEGER else float(value)
 
 

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.errors import InputError, SchemaError, suggestion
+from sfumato.errors import InputError, suggestion
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute
 from sfumato.schema.kinds import Kind, is_missing, parse
+from sfumato.schema.times import EPOCH, bound_number, wall_time
 
 Codes = npt.NDArray[np.int32]
-EPOCH = dt.date(1970, 1, 1)
 DENSE_SPAN = 1 << 20
 
 
@@ -88,8 +88,8 @@ class Column:
         if position < 0:
             return None
         level = self.levels[position]
-        if self.kind is Kind.DATE and self.attribute.hierarchy is None:
-            return EPOCH + dt.timedelta(days=int(level))
+        if self.attribute.hierarchy is None and self.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return wall_time(int(level)) if self.kind is Kind.TIMESTAMP else EPOCH + dt.timedelta(days=int(level))
         return level.item() if isinstance(level, np.generic) else level
 
     def text(self, code: int) -> str:
@@ -187,7 +187,7 @@ def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, word
 
 def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute, rows: int) -> Column:
     kind = attribute.kind or Kind.NUMBER
-    numbers = parse(series, kind, missing)
+    numbers = parse(series, kind, missing, attribute.written)
     has_missing = bool(missing.any())
     absent = missing.to_numpy() if has_missing else None
     present = numbers if absent is None else numbers[~absent]
@@ -215,7 +215,7 @@ def _refuse_outside(
 ) -> None:
     if attribute.bounds is None or not attribute.public:
         return
-    low, high = (_as_number(limit) for limit in attribute.bounds)
+    low, high = (bound_number(limit) for limit in attribute.bounds)
     outside = (numbers < low) | (numbers > high)
     if absent is not None:
         outside &= ~absent
@@ -225,11 +225,3 @@ def _refuse_outside(
             f"column '{attribute.name}' row {row + 1}: {series[row]} lies outside the declared bounds "
             f"[{attribute.bounds[0]}, {attribute.bounds[1]}]; correct the row or the bounds"
         )
-
-
-def _as_number(limit: object) -> float:
-    if isinstance(limit, dt.date):
-        return (limit - EPOCH).days
-    if isinstance(limit, int | float):
-        return limit
-    raise SchemaError(f"bound {limit!r} is not a number or a date")

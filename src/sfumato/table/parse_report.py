@@ -7,7 +7,6 @@ from the rows and is never public.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,14 +16,15 @@ import polars as pl
 from sfumato.errors import InputError
 from sfumato.schema import Attribute, Schema
 from sfumato.schema.kinds import is_missing
-from sfumato.schema.values import parse_cells
+from sfumato.schema.times import bound_number
+from sfumato.schema.values import advice, parse_cells
 from sfumato.table.coding import listed_texts
 from sfumato.table.table import Table
 
 SHOWN = 5  # row numbers of each sort that are kept
 SHARE = 0.01  # of the filled cells of a column that may fail, unless a schema says otherwise
+TRIED = 1000  # failed cells by which another declaration is tried
 LONGEST = 40  # characters of a cell that are quoted
-EPOCH = dt.date(1970, 1, 1)
 
 
 class CellCount(NamedTuple):
@@ -79,7 +79,8 @@ IN_PRIVATE_TABLES = Fate("treated as missing", "treated as missing", "treated as
 class ColumnReport:
     """One declared column: its cells, and how many of them are missing, failed, or outside of what is declared.
 
-    `example` is the text of the first failed cell; `limits` says what is declared, as in "[0, 120]".
+    `example` is the text of the first failed cell, `remedy` a declaration with which such cells could be read; `limits`
+    says what is declared, as in "[0, 120]".
 
     >>> ColumnReport("age", "integer", 10, failed=CellCount(1, (4,)), example="x").lines()
     ["column 'age': 1 of 10 filled cells is no integer (first row 4)"]
@@ -93,6 +94,7 @@ class ColumnReport:
     outside: CellCount = NONE
     example: str | None = None
     limits: str = ""
+    remedy: str | None = None
 
     @property
     def filled(self) -> int:
@@ -128,15 +130,16 @@ class ColumnReport:
             failed=self.failed.add(later.failed, rows),
             outside=self.outside.add(later.outside, rows),
             example=later.example if self.example is None else self.example,
+            remedy=later.remedy if self.remedy is None else self.remedy,
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as data that JSON can hold."""
         counts = {name: getattr(self, name) for name in ("missing", "failed", "outside")}
         told = {name: {"cells": found.cells, "first_rows": list(found.rows)} for name, found in counts.items()}
-        example = {} if self.example is None else {"example": self.example}
-        limits = {"declared": self.limits} if self.limits else {}
-        return {"column": self.column, "type": self.kind, "cells": self.cells, **told, **limits, **example}
+        further = {"declared": self.limits or None, "example": self.example, "remedy": self.remedy}
+        known = {name: value for name, value in further.items() if value is not None}
+        return {"column": self.column, "type": self.kind, "cells": self.cells, **told, **known}
 
 
 @dataclass(frozen=True)
@@ -274,6 +277,7 @@ def report_column(series: pl.Series, attribute: Attribute) -> ColumnReport:
         CellCount.of(_beyond(values, attribute)),
         example=_quoted(series[counted.rows[0] - 1]) if counted.rows else None,
         limits=_limits_words(attribute),
+        remedy=advice(series.filter(failed).head(TRIED), attribute) if counted.cells else None,
     )
 
 
@@ -293,7 +297,7 @@ def _beyond(values: pl.Series, attribute: Attribute) -> pl.Series:
     """Return which values lie beyond the declared bounds; guessed bounds are none."""
     if attribute.bounds is None or not attribute.public:
         return pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(values))
-    low, high = ((limit - EPOCH).days if isinstance(limit, dt.date) else limit for limit in attribute.bounds)
+    low, high = map(bound_number, attribute.bounds)
     return ~values.is_between(low, high).fill_null(value=True)
 
 
@@ -320,8 +324,9 @@ def _refusal(worst: ColumnReport, most: float, others: int) -> str:
     first = f", the first is '{worst.example}'{place}" if worst.example is not None else ""
     more = f" (so has {others} more)" if others else ""
     allowed = -(-worst.failed.cells * 10_000 // worst.filled) / 10_000  # rounded up, so that it is enough
-    mark = "" if worst.example is None else f"declare '{worst.example}' as a missing mark, "
+    mark = "" if worst.example is None else f", declare '{worst.example}' as a missing mark"
+    remedy = f"declare {worst.remedy}" if worst.remedy else f"declare the type that the cells have{mark}"
     return (
-        f"{found}{first}, and at most {100 * most:g} % may fail{more}; declare the type that the cells have, {mark}"
-        f"clean the rows, or allow more with --max-failed {allowed:g}"
+        f"{found}{first}, and at most {100 * most:g} % may fail{more}; {remedy}, clean the rows, or allow more with "
+        f"--max-failed {allowed:g}"
     )

@@ -23,8 +23,9 @@ from sfumato.errors import SchemaError
 from sfumato.evaluate.regions import Regions, read_regions
 from sfumato.evaluate.workload import COUNTING, Boxes, Counting, Floats, Queries
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import EPOCH
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.recode import recode
 

@@ -17,8 +17,9 @@ import polars as pl
 from sfumato.errors import SchemaError
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.schema.kinds import Kind, is_missing
+from sfumato.schema.times import EPOCH
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 
 Codes = npt.NDArray[np.int64]
 OUTSIDE = -1

@@ -27,8 +27,8 @@ from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Guarantee, Released
 from sfumato.schema import Kind, Schema
+from sfumato.schema.times import EPOCH
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import (
