@@ -29,7 +29,7 @@ from sfumato.schema.roles import Role, guess_role
 from sfumato.schema.times import wall_time
 
 OTHER = ("refuse", "keep", "drop")
-TOP = ("columns", "person", "other", "reading")
+TOP = ("columns", "person", "other", "failed", "reading")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -49,6 +49,8 @@ class NamedColumns(Protocol):
 class Schema:
     """Declared columns, the column that names a person (if rows share one), and what to do with the rest.
 
+    `failed` is the share of a column's filled cells that may be no value of its type; 1 % where nothing is said.
+
     >>> schema = Schema.from_roles(quasi=["age", "zip"], sensitive=["disease"], other="drop")
     >>> schema.names(Role.QUASI)
     ('age', 'zip')
@@ -58,8 +60,11 @@ class Schema:
     person: str | None = None
     other: str = "refuse"
     reading: Reading = field(default_factory=Reading)
+    failed: float | None = None  # the share of a column's filled cells that may be no value of its type
 
     def __post_init__(self) -> None:
+        if self.failed is not None and not _is_share(self.failed):
+            raise SchemaError(f"failed must be a share between 0 and 1; found {self.failed!r}")
         if self.other not in OTHER:
             raise SchemaError(f"other must be one of {', '.join(OTHER)}; found '{self.other}'")
         if self.person is not None and self.person in self.columns:
@@ -134,7 +139,8 @@ class Schema:
             raise SchemaError(f"schema '{path}': person must be the name of a column; found {person!r}")
         if person is not None and person not in columns:
             columns[person] = Attribute(person, Role.IDENTIFIER)
-        return cls(columns, person, content.get("other", "refuse"), _reading(content.get("reading", {}), path))
+        reading = _reading(content.get("reading", {}), path)
+        return cls(columns, person, content.get("other", "refuse"), reading, content.get("failed"))
 
     @classmethod
     def infer(cls, table: NamedColumns) -> Schema:
@@ -166,9 +172,10 @@ class Schema:
             lines += [f"{key} = {toml_value(value)}" for key, value in attribute.to_mapping().items()]
         return "\n".join(lines) + "\n"
 
-    def _top(self) -> dict[str, str]:
-        top = {} if self.person is None else {"person": self.person}
-        return top if self.other == "refuse" else {**top, "other": self.other}
+    def _top(self) -> dict[str, object]:
+        top: dict[str, object] = {} if self.person is None else {"person": self.person}
+        top |= {} if self.other == "refuse" else {"other": self.other}
+        return top if self.failed is None else {**top, "failed": self.failed}
 
     def names(self, role: Role) -> tuple[str, ...]:
         """The columns that play `role`, in declared order."""
@@ -188,7 +195,8 @@ class Schema:
             columns[name] = _in_role(columns[name], attribute.role) if name in columns else attribute
         person = later.person if later.person is not None else self.person
         other = self.other if later.other == "refuse" else later.other
-        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading)
+        failed = self.failed if later.failed is None else later.failed
+        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading, failed)
 
     def with_coarsening(self, name: str, rule: Coarsening) -> Schema:
         """Return this schema with a rule for a column; one without a role is declared if the rest is kept.
@@ -235,6 +243,10 @@ class Schema:
                 )
             columns[name] = _with_kind(attribute, table, weights)
         return replace(self, columns=columns)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _reading(entry: object, path: str | Path) -> Reading:

@@ -109,7 +109,7 @@ def _finding(model: Model, measured: float) -> Finding:
 
 
 def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, seeded: bool) -> list[str]:
-    warnings = []
+    warnings = [] if problem.table.intake is None else problem.table.intake.warnings
     columns = problem.schema.columns
     others = [name for name, attribute in columns.items() if attribute.role is Role.OTHER]
     if others:

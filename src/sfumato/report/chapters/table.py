@@ -13,6 +13,7 @@ from sfumato.evaluate.utility import histogram, variance_lost
 from sfumato.release import Finding, Release
 from sfumato.report import charts
 from sfumato.report.chapters.evidence import Evidence
+from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
 from sfumato.report.chapters.signing import card_warnings, table_warnings
@@ -23,6 +24,7 @@ from sfumato.report.page.words import count, percent, pledge, promise, units
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.times import DAY
 from sfumato.table import Table
+from sfumato.table.parse_report import take_in
 
 TITLE = "Release of a table"
 RAW = "Counts, losses, histograms and risks are measured against the original rows."
@@ -70,6 +72,7 @@ def table_chapter(
     >>> [section.heading for section in chapter.sections][:3]
     ['What is promised', 'What attacks found', 'What is not promised']
     """
+    table = take_in(table, schema)
     evidence = Evidence.of(table, schema, release)
     tried = release.card.audits if findings is None else findings
     sections = [
@@ -77,6 +80,7 @@ def table_chapter(
         Section("What attacks found", claims_table(tried)),
         Section("What is not promised", limits([release.card])),
         *(Section(name, part(evidence)) for name, part in SECTIONS.items()),
+        *intake_sections(table.intake),
         Section("The public card", public_card(release.card)),
     ]
     classes = f" in {count(len(evidence.sizes))} classes" * (release.card.released.classes is not None)
