@@ -13,7 +13,8 @@ from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sfumato.release import Card, Release
+    from sfumato.release import Card, Naming, Release
+    from sfumato.release.statement import CardFiles
 
 STDOUT = Path("-")
 
@@ -24,29 +25,36 @@ class Outputs:
 
     target: Path
     data: Path | None
-    card: Path
+    card: CardFiles
     report: Path | None
     staging: Staging
+    naming: Naming
 
     @classmethod
-    def place(cls, staging: Staging, target: Path, card: Path | None, report: Path | None) -> Outputs:
+    def place(
+        cls, staging: Staging, target: Path, card: Path | None, report: Path | None, naming: Naming | None = None
+    ) -> Outputs:
         """Return temporary places for the outputs that were asked for."""
+        from sfumato.release.naming import Naming
+        from sfumato.release.statement import CardFiles
         from sfumato.table.formats import find_format
 
         if target != STDOUT:
             find_format(target)  # an unknown ending is refused before the work
         data = None if target == STDOUT else staging.place(target)
-        card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
-        return cls(target, data, card_file, None if report is None else staging.place(report), staging)
+        card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
+        place = None if report is None else staging.place(report)
+        return cls(target, data, card_files, place, staging, naming or Naming())
 
     def write(self, release: Release) -> Card:
-        """Write data and card; return the card with the data file's name and hash."""
+        """Write data, card and statement; return the card with its names and the data file's name and hash."""
         if self.data is None and release.companions:
             raise ParameterError("this algorithm releases several tables; give the data a file, not standard output")
         final = release.card
         if self.data is not None:
             final = release.stage_companions(self.staging, self.target, release.write(self.data, name=self.target.name))
-        self.card.write_text(final.to_json(), encoding="utf-8")
+        final = self.naming.name(final)
+        self.card.write(final)
         return final
 
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.findings import say
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
 from sfumato.cli.progress import steps
@@ -57,6 +58,7 @@ def republish(
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     card: Path | None = None,
     report: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     json: Flag = False,
 ) -> int:
     """Publish a table again so that no attack on the series of its releases finds anybody.
@@ -80,7 +82,7 @@ def republish(
     schema = roles.build()
     asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
     with Staging() as staging, steps(3) as step:
-        outputs = None if output is None else Outputs.place(staging, output, card, report)
+        outputs = None if output is None else Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         original = read(table)
         step("publishing")

@@ -12,6 +12,8 @@ from typing import Any
 
 from sfumato.core.files import Staging, sha256_of
 from sfumato.release.card import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.table import Table
 from sfumato.table.formats import find_format
 from sfumato.table.io import write
@@ -42,10 +44,10 @@ class Release:
         """The released rows as the kind of dataframe that came in."""
         return self.table.restore(self.table.frame)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
-        """Write the data and the card (`PATH.card.json` unless named), all or nothing; return the final card.
+    def save(self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED) -> Card:
+        """Write the data, the card (`PATH.card.json` unless named) and its statement; return the final card.
 
-        A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`.
+        All files appear or none. A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`.
 
         >>> import pathlib, tempfile, polars as pl
         >>> import sfumato as sf
@@ -54,15 +56,15 @@ class Release:
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> final = release.save(folder / "out.csv")
         >>> sorted(file.name for file in folder.iterdir()), len(final.released.sha256)
-        (['out.csv', 'out.csv.card.json'], 64)
+        (['out.csv', 'out.csv.card.json', 'out.csv.statement.html', 'out.csv.statement.txt'], 64)
         """
         target = Path(path)
         find_format(target)  # refuses an unknown ending before anything is written
         with Staging() as staging:
             data = staging.place(target)
-            card_file = staging.place(card or target.with_name(target.name + ".card.json"))
-            final = self.stage_companions(staging, target, self.write(data, name=target.name))
-            card_file.write_text(final.to_json(), encoding="utf-8")
+            card_files = CardFiles.place(staging, card or target.with_name(target.name + ".card.json"))
+            final = naming.name(self.stage_companions(staging, target, self.write(data, name=target.name)))
+            card_files.write(final)
         return final
 
     def stage_companions(self, staging: Staging, target: Path, card: Card) -> Card:

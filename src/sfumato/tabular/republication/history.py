@@ -18,7 +18,7 @@ import polars as pl
 
 from sfumato.core.files import hold_folder, write_durably
 from sfumato.errors import InputError, SchemaError
-from sfumato.release import Release
+from sfumato.release import Release, Statement
 
 INDEX = "index.json"
 Signatures = Mapping[str, tuple[str, ...]]
@@ -122,6 +122,8 @@ class History:
         contents = {
             f"release-{number:04d}.csv": frame.write_csv().encode(),
             f"release-{number:04d}.card.json": release.card.to_json().encode(),
+            f"release-{number:04d}.statement.txt": Statement.of(release.card).text().encode(),
+            f"release-{number:04d}.statement.html": Statement.of(release.card).html().encode(),
         }
         if layer == "m-invariance":
             contents[f"signatures-{number:04d}.json"] = msgspec.json.encode(signatures)
