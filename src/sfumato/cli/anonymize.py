@@ -81,7 +81,7 @@ def anonymize(
                 naming=naming.build(),
                 step=step,
             )
-        say_what_left(outcome.card, output, report, json=json, steward=outcome.steward)
+        say_what_left(outcome, output, report, json=json, card=outcome.card)
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
@@ -106,7 +106,7 @@ def anonymize(
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
     if output == STDOUT:
         release.write(STDOUT)
-    say_what_left(final, output, report, json=json, steward=release.steward)
+    say_what_left(release, output, report, json=json, card=final, read=original.rows)
     return INTERRUPTED if interrupts.happened else 0
 
 

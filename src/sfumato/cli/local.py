@@ -200,12 +200,14 @@ def mean(
             from sfumato.local.columns import estimate_mean
 
             made = estimate_mean(table, **asked, charge=charge)
+        final = names.name(made.card)
         if files is not None:
-            files.write(names.name(made.card))
+            files.write(final)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
     lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
-    sys.stdout.write(made.card.to_json() if json else lines)
+    lines += "".join(f"  warning: {warning}\n" for warning in final.warnings)
+    sys.stdout.write(final.to_json() if json else lines)
     return 0
 
 

@@ -53,6 +53,7 @@ def republish(
     history: Annotated[Path, Parameter(metavar="DIR")],
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
     layer: Literal["bpg", "m-invariance"] = "bpg",
+    changed: Literal["refuse", "warn"] = "refuse",
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
@@ -70,6 +71,7 @@ def republish(
         history: Folder with the earlier releases; made if it is not there. Keep it, and keep it secret.
         output: File to write; without it the release lies in the history folder only.
         layer: BPG repairs what the algorithm proposes; m-invariance adds counterfeit rows and needs --person.
+        changed: What to do if somebody's sensitive values are not those of an earlier release; needs --person.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
         json: Print the card.
@@ -86,12 +88,12 @@ def republish(
         step("reading")
         original = read(table)
         step("publishing")
-        release = publish(original, schema, asked, history, chosen, layer=layer)
+        release = publish(original, schema, asked, history, chosen, layer=layer, changed=changed)
         step("writing")
         final = release.card if outputs is None else outputs.write(release)
         if outputs is not None and outputs.report is not None:
             from sfumato.report import table_report
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
-    say_what_left(final, output or history, report, json=json, steward=release.steward)
+    say_what_left(release, output or history, report, json=json, card=final, read=original.rows)
     return 0

@@ -169,7 +169,15 @@ class Answer:
             released=Released(rows=len(stored.cells), columns=columns, settings=settings, order="of the declared keys"),
             warnings=[*stored.warnings, *self.notes],
             ledger=self.head,
+            changes=self._changes(),
         )
+
+    def _changes(self) -> list[str]:
+        """Return what was done to the numbers, from the question alone."""
+        named = ", ".join(dict.fromkeys(column.mechanism for column in self.stored.columns))
+        noisy = f"Every number was changed by random noise ({named}); how far, its interval says."
+        post = ", ".join(self.stored.postprocessing)
+        return [noisy, *([f"The noisy numbers were then made {post}."] if post else [])]
 
     @property
     def notes(self) -> list[str]:

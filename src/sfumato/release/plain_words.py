@@ -131,17 +131,26 @@ the odds change by a factor of at most 2.72 (ε = 1).'
 
 
 def _class_sentences(card: Card) -> Iterator[str]:
-    """Yield what the counts in each class promise."""
-    for entry in card.released.models:
-        yield entry.words or f"The release satisfies {entry.model} with {entry.asked:g}."
+    """Yield what the counts in each class promise; that of k first, and once."""
     k = card.guarantee.parameters.get("k")
-    if isinstance(k, int | float) and not isinstance(k, bool) and k > 1:
-        quasi = listed([column.name for column in card.released.columns if column.role == "quasi"] or ["the columns"])
-        others = "one other" if k == 2 else f"{k - 1:,g} others"
-        yield (
-            f"Every row looks like at least {others} on {quasi}. An attacker who knows these of a person "
-            f"cannot say which of at least {k:,g} rows is that person's: a guess is right at most once in {k:,g}."
-        )
+    crowd = isinstance(k, int) and k > 1
+    if crowd:
+        yield _crowd_sentence(card, int(k or 2))
+    for entry in card.released.models:
+        if not crowd or entry.column is not None:
+            yield entry.words or f"The release satisfies {entry.model} with {entry.asked:g}."
+
+
+def _crowd_sentence(card: Card, k: int) -> str:
+    quasi = listed([column.name for column in card.released.columns if column.role == "quasi"] or ["all columns"])
+    if card.guarantee.unit.startswith("person"):
+        alike = f"Every row looks like the rows of at least {k - 1:,} other persons on {quasi}."
+    else:
+        alike = f"Every row looks like at least {f'{k - 1:,} others' if k > 2 else 'one other'} on {quasi}."
+    return (
+        f"{alike} An attacker who knows these of a person cannot say which of at least {k:,} is that person: a guess "
+        f"is right at most once in {k:,}."
+    )
 
 
 def _loss_sentences(card: Card) -> Iterator[str]:
@@ -234,18 +243,30 @@ def _chance(delta: float) -> str:
 
 
 def not_promised(card: Card) -> list[str]:
-    """Return what is not promised: warnings first, then what is always so, then the assumptions.
+    """Return what is not promised: warnings first, then what is never promised.
 
     >>> from sfumato.release.card import Guarantee, Released
     >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
     ...             guarantee=Guarantee(model="k-anonymity", parameters={"k": 2}, unit="row"),
     ...             assumptions=["Every person has one row."], warnings=["rows keep their order"])
-    >>> not_promised(card)[0], not_promised(card)[-1]
-    ('Warning: rows keep their order.', 'It is assumed: Every person has one row.')
+    >>> not_promised(card)[0]
+    'Warning: rows keep their order.'
     """
     warnings = [f"Warning: {warning.rstrip('.')}." for warning in card.warnings]
-    others = PAID if card.ledger is not None else OTHER_RELEASES
-    return [*warnings, GENERAL, others, *(f"It is assumed: {text}" for text in card.assumptions)]
+    return [*warnings, GENERAL, PAID if card.ledger is not None else OTHER_RELEASES]
+
+
+def changed(card: Card) -> list[str]:
+    """Return what was done to the rows, and in which order they are.
+
+    >>> from sfumato.release.card import Guarantee, Released
+    >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
+    ...             guarantee=Guarantee(model="k-anonymity", parameters={"k": 2}, unit="row"), assumptions=[],
+    ...             changes=["age: shown as a range."])
+    >>> changed(card)
+    ['age: shown as a range.', 'Order of the rows: shuffled.']
+    """
+    return [*(card.changes or [NO_CHANGES]), f"Order of the rows: {card.released.order}."]
 
 
 def attacked(findings: Sequence[Finding]) -> list[str]:

@@ -5,7 +5,7 @@ The map from rows to classes stays inside the algorithm that made it; a release 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ class Release:
     """Public data with their card; `table` holds the released columns, in the order they leave.
 
     An algorithm that publishes further tables (Anatomy's sensitive table) gives them as `companions`. `steward` holds
-    what was measured against the original rows: for the steward's report, never saved with the data.
+    what was measured against the original rows, `notes` what was noticed in them: for the steward, never saved with the
+    data.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -38,6 +39,7 @@ class Release:
     card: Card
     companions: Mapping[str, Table] = field(default_factory=dict)
     steward: Mapping[str, float] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     @property
     def frame(self) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from sfumato.core.files import Staging
 from sfumato.errors import InputError, ParameterError
 from sfumato.release.card import Card
-from sfumato.release.plain_words import NO_CHANGES, attacked, not_promised, promised, published
+from sfumato.release.plain_words import attacked, changed, not_promised, promised, published
 from sfumato.release.statement_page import page
 
 WIDTH = 78
@@ -60,8 +60,9 @@ class Statement:
             "What was published, and about whom?": published(card),
             "What can nobody learn, and how sure is that?": promised(card),
             "What is not promised?": not_promised(card),
-            "What was changed?": card.changes or [NO_CHANGES],
+            "What was changed?": changed(card),
             "How was it attacked, and what was found?": attacked(card.audits),
+            "What is assumed? The promise holds only if all of it is so.": card.assumptions or ["Nothing."],
         }
         parts = (Answered(question, tuple(map(_one_line, sentences))) for question, sentences in questions.items())
         told = tuple((name, _one_line(value)) for name, value in facts.items())

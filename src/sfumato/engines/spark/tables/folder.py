@@ -30,6 +30,7 @@ class FolderRelease:
 
     card: Card
     steward: Mapping[str, float]
+    notes: Sequence[str] = ()
 
 
 def anonymize_folder(  # noqa: PLR0913  # where each file goes
