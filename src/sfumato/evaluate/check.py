@@ -234,7 +234,8 @@ most 1 % may fail; declare decimal = ",", clean the rows, or allow more with --m
     """
     if schema is None:
         return table
-    declared = {name: schema.columns[name] for name in sensitive if name in schema.columns}
+    named = [name for name in sensitive if name in schema.columns]
+    declared = {name: as_released(table.column(name), schema.columns[name]) for name in named}
     return take_in(table, replace(schema, columns=declared, person=None))
 
 

@@ -51,6 +51,10 @@ NOTES = (
     "Rows with a value that is missing or outside the declared domain are not counted.",
     "Counts are best read as evenly spread inside a box.",
 )
+CHANGES = (
+    "No row is a person's: each stands for one of the noisy count of its box, and their number is a noisy count.",
+    "Rows with a value that is missing or outside the declared domain are in no count. How many is not told.",
+)
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ class PrivateMondrian(PrivateAnonymizer):
             released=released,
             notes=self.notes,
             secure=source.secure,
+            changes=CHANGES,
         )
         left_out = {"rows_not_counted": float((~inside).sum())}
         return Release(Table(frame, table.backend, table.delimiter), card, steward=left_out)
