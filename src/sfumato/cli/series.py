@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.findings import say
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
@@ -57,6 +58,7 @@ def republish(
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
     naming: NamingOptions = NamingOptions(),
@@ -81,12 +83,12 @@ def republish(
 
     if output is None and (card or report):
         raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")
-    schema = roles.build()
+    schema = intake.declared(roles.build())
     asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
     with Staging() as staging, steps(3) as step:
         outputs = None if output is None else Outputs.place(staging, output, card, report, naming.build())
         step("reading")
-        original = read(table)
+        original = chosen.take_in(read(table), schema)
         step("publishing")
         release = publish(original, schema, asked, history, chosen, layer=layer, changed=changed)
         step("writing")
@@ -95,5 +97,6 @@ def republish(
             from sfumato.report import table_report
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+    intake.tell(original.intake, chosen.fate)
     say_what_left(release, output or history, report, json=json, card=final, read=original.rows)
     return 0

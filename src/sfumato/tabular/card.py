@@ -14,6 +14,7 @@ from sfumato.models.words import promise_words
 from sfumato.release.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.problem import Problem
 from sfumato.version import __version__
 
@@ -56,7 +57,7 @@ def make_card(
         classes=groups.count,
         models=measured,
         measures=_measures(groups),
-        settings=settings,
+        settings=settings | rules_on_card(problem.schema.columns.values()),
         order="kept" if settings.get("keep_order") else "shuffled",
     )
     person = problem.schema.person
@@ -124,7 +125,7 @@ def repeated_identifiers(problem: Problem) -> list[str]:
 
 
 def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, seeded: bool) -> list[str]:
-    warnings = []
+    warnings = [] if problem.table.intake is None else problem.table.intake.warnings
     columns = problem.schema.columns
     others = [name for name, attribute in columns.items() if attribute.role is Role.OTHER]
     if others:

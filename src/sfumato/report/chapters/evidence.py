@@ -23,6 +23,7 @@ from sfumato.release.row_counts import RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
+from sfumato.tabular.coarsen import coarsen_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Evidence:
     @classmethod
     def of(cls, table: Table, schema: Schema, release: Release) -> Evidence:
         """Return the evidence, measured."""
-        settled = schema.settled(table)
+        table, settled = coarsen_table(table, schema.settled(table))
         quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
         released = _rows_with_values(release)
         shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
