@@ -108,9 +108,10 @@ def test_what_several_events_lose_is_what_the_promise_costs() -> None:
     said = words(card)
     for number in (10, 100, 1000):
         epsilon = float(promise.cost_for(ProtectRows(number), Neighbours.VALUE).epsilon)
-        assert f"with {number:,} records ε = {epsilon:.4g} (at most" in said
+        assert f"with {number:,} records ε = {epsilon:.6g}, and 50 % can become" in said
     assert "What is protected is one event" in said
     assert "which value any one record has" in said
+    assert "with 3 records ε = 0.06, and 50 % can become 51.5 %" in said  # as many as there are rows
     assert "with 1,000 records" not in words(private(unit="person (drive): all records of one", epsilon=1))
 
 

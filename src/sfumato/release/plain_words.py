@@ -36,6 +36,7 @@ GENERAL = (
     "a person, even to one who is not in the data."
 )
 OTHER_RELEASES = "Nothing is said about other releases on the same people. What each of them tells adds up."
+IN_SERIES = "The releases of this series were compared with each other. What any other release tells adds up."
 PAID = "Other releases on the same people that a budget pays for are added up there, in its ledger."
 NOT_ATTACKED = "No attack is recorded on the card. `sfumato audit release` attacks a release."
 NO_PROOF = "Not refuted means that this attack found nothing. It is no proof that another one would fail."
@@ -117,8 +118,8 @@ def promised(card: Card) -> list[str]:
     ...             guarantee=Guarantee(model="differential privacy", parameters={"epsilon": 1.0}, unit="row",
     ...                                 neighbours="presence: one unit is there or not"), assumptions=[])
     >>> promised(card)[1]
-    'If somebody held it for a bet of even odds, this release moves the bet to at most 73.1 % and at least 26.9 %: \
-the odds change by a factor of at most 2.72 (ε = 1).'
+    'Suppose somebody thinks it as likely as not (50 %). This release can move that to at most 73.1 % and at least \
+26.9 %: the odds change by a factor of at most 2.72 (ε = 1).'
     """
     if not card.guarantee.parameters:
         return [NOTHING]
@@ -161,8 +162,8 @@ def _loss_sentences(card: Card) -> Iterator[str]:
     epsilon, delta = _as_bet(cost)
     yield f"Nobody can be sure {what}, not even somebody who knows everybody else's."
     yield (
-        f"If somebody held it for a bet of even odds, this release moves the bet to at most {_share(epsilon)} and at "
-        f"least {_share(-epsilon)}: the odds change by a factor of at most {_factor(epsilon)} "
+        f"Suppose somebody thinks it as likely as not (50 %). This release can move that to at most {_share(epsilon)} "
+        f"and at least {_share(-epsilon)}: the odds change by a factor of at most {_factor(epsilon)} "
         f"({_letters(cost, epsilon)})."
     )
     if delta:
@@ -200,16 +201,13 @@ def _event_sentences(card: Card, cost: Cost) -> Iterator[str]:
     asked = Neighbours.PRESENCE if str(card.guarantee.neighbours).startswith("presence") else Neighbours.VALUE
     promise = derive(Metric(ProtectRows(), asked, of), [], PerRow(cost, asked))
     told = []
-    for number in EVENTS:
+    for number in sorted({*EVENTS, card.released.rows} - {0, 1} if of is Input.RECORDS else EVENTS):
         try:
             epsilon, _ = _as_bet(promise.cost_for(ProtectRows(number), asked))
-            told.append(f"{number:,} {of} ε = {epsilon:.4g} (at most {_share(epsilon)})")
+            told.append(f"{number:,} {of} ε = {epsilon:.6g}, and 50 % can become {_share(epsilon)}")
         except ParameterError:
             told.append(f"{number:,} {of} nothing that could be promised")
-    yield (
-        f"A person or device with several {of} loses more: with {'; with '.join(told)}. In brackets: what becomes of a "
-        "bet of even odds on all of them together."
-    )
+    yield f"A person or device with several {of} loses more on all of them together: with {'; with '.join(told)}."
 
 
 def _unit(card: Card) -> str:
@@ -230,8 +228,8 @@ def _belief(epsilon: float) -> float:
 def _share(epsilon: float) -> str:
     share = _belief(epsilon)
     if share > 0.999:
-        return "more than 99.9 %"
-    return "less than 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
+        return "almost 100 %"
+    return "almost 0 %" if share < 0.001 else f"{100 * share:.1f} %"
 
 
 def _factor(epsilon: float) -> str:
@@ -253,7 +251,8 @@ def not_promised(card: Card) -> list[str]:
     'Warning: rows keep their order.'
     """
     warnings = [f"Warning: {warning.rstrip('.')}." for warning in card.warnings]
-    return [*warnings, GENERAL, PAID if card.ledger is not None else OTHER_RELEASES]
+    others = IN_SERIES if "series" in card.guarantee.parameters else OTHER_RELEASES
+    return [*warnings, GENERAL, PAID if card.ledger is not None else others]
 
 
 def changed(card: Card) -> list[str]:

@@ -5,14 +5,14 @@ A suppressed cell shows `*` (Sweeney 2002); where a whole column shows nothing e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from sfumato.core.cells import SUPPRESSED
-from sfumato.schema import Role, Schema
+from sfumato.schema import Attribute, Role, Schema
 from sfumato.tabular.recode import Coarse
 
 
@@ -27,7 +27,21 @@ def column_changes(schema: Schema, shown: str) -> list[str]:
     if schema.other == "drop":
         dropped = ["Columns that identify a person, and columns without a role, were left out."]
     names = {"quasi": ", ".join(schema.names(Role.QUASI)), "sensitive": ", ".join(schema.names(Role.SENSITIVE))}
-    return [*dropped, shown.format_map(names)]
+    return [*dropped, shown.format_map(names), *coarsened_columns(schema.columns.values())]
+
+
+def coarsened_columns(attributes: Iterable[Attribute]) -> list[str]:
+    """Return which columns were made coarser by a declared rule.
+
+    >>> from sfumato.schema.coarsening import Coarsening
+    >>> coarsened_columns([Attribute("cost", Role.SENSITIVE, coarsened=Coarsening(round=100))])
+    ['cost: made coarser by a declared rule (round:100).']
+    """
+    return [
+        f"{one.name}: made coarser by a declared rule ({one.coarsened.text})."
+        for one in attributes
+        if one.coarsened is not None
+    ]
 
 
 def starred_columns(

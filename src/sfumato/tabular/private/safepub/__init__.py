@@ -35,6 +35,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import kept_promises
+from sfumato.tabular.changes import coarsened_columns
 from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
@@ -235,7 +236,7 @@ def _card(
         released=released,
         notes=[*chosen.notes, CrowdBlending(plan.k).statement(stated["beta"], stated["epsilon"], stated["delta"])],
         secure=source.secure,
-        changes=_changes(plan, scheme),
+        changes=[*_changes(plan, scheme), *coarsened_columns(column.attribute for column in columns)],
     )
 
 
