@@ -126,7 +126,7 @@ def test_a_private_table_is_charged(address: str, capsys: pytest.CaptureFixture[
     assert run(["anonymize", address, "-o", "out.csv", *private, "--ledger", "L"]) == 0
     capsys.readouterr()
     assert run(["budget", "show", "L", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["left"]["epsilon"] == "4"
+    assert json.loads(capsys.readouterr().out)["left"]["epsilon"] == 4
 
 
 @pytest.mark.parametrize("kind", ["int[]", "jsonb", "bytea", "interval", "point"])

@@ -12,6 +12,8 @@ from cyclopts import Parameter
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions, tell_guesses
+from sfumato.cli.intake import IntakeOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, RoleOptions, TableInput
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
@@ -38,9 +40,11 @@ def anonymize(
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
     ledger: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     explain: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -61,7 +65,7 @@ def anonymize(
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
-    schema = reading.under(roles.build())
+    schema = intake.declared(reading.under(roles.build()))
     chosen = chosen_anonymizer(algorithm)
     asked = asked_models(models, schema, needed=not chosen.private)
     if engine.spark:
@@ -71,19 +75,29 @@ def anonymize(
 
         with steps(4 if report is None else 5) as step, listening(step.share):
             outcome = anonymize_folder(
-                Path(table), output, chosen, schema, asked, card=card, report=report, master=engine.master, step=step
+                Path(table),
+                output,
+                chosen,
+                schema,
+                asked,
+                card=card,
+                report=report,
+                master=engine.master,
+                naming=naming.build(),
+                step=step,
             )
-        say_what_left(outcome.card, output, report, json=json, steward=outcome.steward)
+        say_what_left(outcome, output, report, json=json, card=outcome.card)
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
     with Staging() as staging, steps(4 if report else 3) as step:
-        outputs = Outputs.place(staging, output, card, report)
+        outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         from sfumato.tabular.charge import Charge
 
         original, charge = Charge.read(ledger, table, empty=chosen.private, reading=schema.reading)
         tell_guesses(original, schema)
+        original = chosen.take_in(original, schema)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
@@ -96,9 +110,10 @@ def anonymize(
             from sfumato.report import table_report
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+    intake.tell(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
-    say_what_left(final, output, report, json=json, steward=release.steward)
+    say_what_left(release, output, report, json=json, card=final, read=original.rows)
     return INTERRUPTED if interrupts.happened else 0
 
 

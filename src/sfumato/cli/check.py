@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Columns, Flag, TableInput, names
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
+    from sfumato.table import ParseReport
 
 
 def check(
@@ -26,6 +28,7 @@ def check(
     c: float = 2.0,
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     json: Flag = False,
 ) -> int:
     """Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.
@@ -44,34 +47,39 @@ def check(
     """
     from sfumato.evaluate import Requirement
     from sfumato.schema import Schema
+    from sfumato.table.parse_report import IN_TABLES
 
     wanted = [Requirement.parse(entry) for entry in names(require)]
     models = [model for entry in wanted for model in entry.models(names(sensitive))]
     asked: Any = {"quasi": names(quasi), "sensitive": names(sensitive)}
     declared = (Schema.from_toml(schema) if schema else Schema()).updated(Schema.from_roles(**asked))
-    asked |= {"schema": reading.under(declared), "c": c, "models": models}
+    asked |= {"schema": intake.declared(reading.under(declared)), "c": c, "models": models}
     if engine.spark:
         reading.refuse_for("spark")
-        found = _on_spark(table, engine.master, **asked)
+        found, read = _on_spark(table, engine.master, **asked)
     else:
-        found = _on_this_machine(table, reading, **asked)
+        found, read = _on_this_machine(table, reading, **asked)
     broken = [line for entry in wanted if (line := entry.breach(found))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
+    intake.tell(read, IN_TABLES)
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0
 
 
-def _on_this_machine(table: Path | str, reading: InputOptions, **asked: Any) -> Measures:
+def _on_this_machine(table: Path | str, reading: InputOptions, **asked: Any) -> tuple[Measures, ParseReport | None]:
     from sfumato.evaluate import check as measure
+    from sfumato.evaluate.check import take_in_sensitive
 
-    return measure(read_told(table, reading, asked["schema"]), **asked)
+    held = read_told(table, reading, asked["schema"])
+    taken = take_in_sensitive(held, asked["sensitive"], asked["schema"])
+    return measure(taken, **asked), taken.intake
 
 
-def _on_spark(table: Path | str, master: str | None, **asked: Any) -> Measures:
+def _on_spark(table: Path | str, master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
     from sfumato.engines.spark import check as measure
     from sfumato.engines.spark import read_folder, spark_session
 
-    return measure(read_folder(spark_session(master), table), **asked)
+    return measure(read_folder(spark_session(master), table), **asked), None
 
 
 def _text(found: Measures) -> str:

@@ -35,6 +35,7 @@ from sfumato.schema.times import EPOCH, wall_time
 from sfumato.table import Table
 from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import coarsen_table
 
 Floats = npt.NDArray[np.float64]
 BINS = Whole(1)
@@ -156,7 +157,7 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
     """
     if not BINS.accepts(bins):
         raise ParameterError(f"The 'bins' parameter of histogram must be {BINS.wanted}. Got {bins!r} instead.")
-    column = code_original(original, schema.settled(original), name)
+    column = code_original(*coarsen_table(original, schema.settled(original)), name)
     shape = _compare(read_regions(column, released), bins)
     if shape.edges is not None:
         return shape

@@ -6,12 +6,15 @@ Any eager dataframe comes in through narwhals, and a release goes out as the sam
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sfumato.errors import InputError, suggestion
 from sfumato.schema.reading import Reading
+
+if TYPE_CHECKING:
+    from sfumato.table.parse_report import ParseReport
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,7 @@ class Table:
     delimiter: str = ","
     reading: Reading = field(default_factory=Reading)
     guesses: tuple[str, ...] = ()
+    intake: ParseReport | None = None  # what became of the cells, once they were read as a schema declares them
 
     @classmethod
     def from_frame(cls, frame: Any) -> Table:

@@ -12,6 +12,7 @@ import sfumato as sf
 from sfumato.evaluate.utility import utility
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute, Kind, Role, Schema
+from sfumato.schema.attribute import Bound
 
 ZIPS = [f"{area}{street}" for area in "12" for street in "0123456"]
 TREE = Hierarchy.from_rows([(code, f"{code[0]}*", "*") for code in ZIPS])
@@ -34,9 +35,10 @@ def people(seed: int, *, bounds: bool, missing: bool) -> tuple[sf.Table, Schema]
     )
     if missing:
         frame = frame.with_columns(pl.when(pl.int_range(rows) % 11 > 0).then(pl.col("age", "zip", "seen")))
-    years = {"seen": (dt.date(2024, 1, 1), dt.date(2025, 12, 31))}
-    hours = {"came": (dt.datetime(2024, 1, 1), dt.datetime(2025, 12, 31))}
-    limits = {"age": (0, 120), **years, **hours} if bounds else {}
+    limits: dict[str, tuple[Bound, Bound]] = {"age": (0, 120)} if bounds else {}
+    if bounds:
+        limits["seen"] = (dt.date(2024, 1, 1), dt.date(2025, 12, 31))
+        limits["came"] = (dt.datetime(2024, 1, 1), dt.datetime(2025, 12, 31))
     kinds = {"age": Kind.INTEGER, "height": Kind.NUMBER, "seen": Kind.DATE, "came": Kind.TIMESTAMP}
     columns = {name: Attribute(name, Role.QUASI, kind, bounds=limits.get(name)) for name, kind in kinds.items()}
     columns["zip"] = Attribute("zip", Role.QUASI, Kind.CATEGORY, hierarchy=TREE)
