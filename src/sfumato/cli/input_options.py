@@ -74,11 +74,11 @@ class InputOptions:
         """Return the schema for a file that is written so."""
         return schema.read_as(self.reading())
 
-    def refuse_for(self, engine: str) -> None:
-        """Refuse what only a file on one machine can be read by."""
-        given = self.reading().to_mapping()
+    def refuse_layout(self, engine: str) -> None:
+        """Refuse a layout of files where an engine reads them, which knows one encoding and finds the delimiter."""
+        given = self.reading().layout.to_mapping()
         if given:
-            option = next(iter(given)).replace("_", "-")
+            option = next(iter(given))
             raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
 
 
