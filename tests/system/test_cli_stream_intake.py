@@ -29,8 +29,8 @@ def hours(content: str | bytes, *options: str, column: str = "hours") -> list[fl
     Path("in.csv").write_bytes(content.encode() if isinstance(content, str) else content)
     assert run(["stream", "in.csv", "-o", "out.csv", "--column", column, *LAPLACE, *options]) == 0
     values = pl.read_csv("out.csv")[column].round(1).to_list()
-    for name in ("out.csv", "out.csv.card.json"):
-        Path(name).unlink()
+    for file in Path().glob("out.csv*"):
+        file.unlink()
     return values
 
 

@@ -30,8 +30,8 @@ def said(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[list[str], 
     capsys.readouterr()
     assert run(["stream", "in.csv", "-o", "out.csv", *POWER, *options]) == 0
     card = Card.from_json(Path("out.csv.card.json").read_bytes())
-    for name in ("out.csv", "out.csv.card.json"):
-        Path(name).unlink()
+    for file in Path().glob("out.csv*"):
+        file.unlink()
     return capsys.readouterr().err.splitlines(), card
 
 

@@ -22,6 +22,8 @@ from sfumato.core.hash_chain import Head
 from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.promise import Neighbours
 from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.base import Publisher
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
@@ -89,6 +91,7 @@ class Job:
     report: Path | None = None
     max_failed: float = SHARE
     notes: tuple[str, ...] = ()
+    naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_failed <= 1:
@@ -181,7 +184,8 @@ class Job:
 
     def _refuse_existing(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
-        for what, file in (("card", self.card_file), ("report", self.report)):
+        statements = (("statement", file) for file in beside_card(self.card_file))
+        for what, file in (("card", self.card_file), ("report", self.report), *statements):
             if file is None:
                 continue
             if file.exists() and not resumed:
@@ -220,17 +224,21 @@ class Job:
             warnings=[*card.warnings, *([RUNNING] if running else [])],
             checkpoint=None if head is None else head.text,
         )
-        if self._bill is not None:
-            card = self._bill.sign(card)
         if self.target.is_file() and not running:
             with self.target.open("rb") as file:
                 card = card.for_file(self.target.name, hashlib.file_digest(file, "sha256").hexdigest())
+        return self._save_card(card)
+
+    def _save_card(self, unnamed: Card) -> Card:
+        """Put the card, with its names and the ledger's head, and its statement in their places."""
+        card = self.naming.name(unnamed if self._bill is None else self._bill.sign(unnamed))
         fresh = self.card_file.with_name(f".{os.getpid()}.partial-{self.card_file.name}")
         try:
             fresh.write_text(card.to_json(), encoding="utf-8")
             fresh.replace(self.card_file)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
+        write_statement(self.card_file, card)
         return card
 
 
@@ -245,6 +253,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     report: str | Path | None = None,
     follow: bool = False,
     max_failed: float = SHARE,
+    naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
     r"""Publish the records of a feed to a file with its card, as `sfumato stream` does; `-` is a pipe.
@@ -271,5 +280,6 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         report=None if report is None else Path(report),
         max_failed=max_failed,
         notes=setup.notes,
+        naming=naming,
     )
     return job.run(hooks)

@@ -29,6 +29,8 @@ from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
 from sfumato.errors import InputError, ParameterError
 from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.sink import STDOUT
 from sfumato.stream.intake import SHARE
@@ -115,6 +117,7 @@ class SparkRun:
     mark: str = ""
     ledger: Path | None = None
     notes: tuple[str, ...] = ()
+    naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
         if self._bill is None:
@@ -173,7 +176,8 @@ class SparkRun:
                     "another checkpoint, and follow a growing folder"
                 )
             return found
-        for place, what in ((self.target, "output"), (self.card_file, "card")):
+        statements = [(file, "statement") for file in beside_card(self.card_file)]
+        for place, what in ((self.target, "output"), (self.card_file, "card"), *statements):
             if place.exists():
                 raise InputError(f"{what} '{place}' exists; remove it or choose another name")
             if not place.parent.is_dir():
@@ -227,13 +231,17 @@ class SparkRun:
         warnings = [*card.warnings, *([RUNNING] if running else [])]
         told = [*self.notes, *card.assumptions]
         card = msgspec.structs.replace(card, released=released, assumptions=told, warnings=warnings)
-        card = card if head is None else card.for_checkpoint(head.text)
-        card = card if self._bill is None else self._bill.sign(card)
+        return self._save_card(card if head is None else card.for_checkpoint(head.text))
+
+    def _save_card(self, unnamed: Card) -> Card:
+        """Put the card, with its names and the ledger's head, and its statement in their places."""
+        card = self.naming.name(unnamed if self._bill is None else self._bill.sign(unnamed))
         try:
             write_durably(self.card_file, card.to_json().encode())
             self.card_file.chmod(0o644)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
+        write_statement(self.card_file, card)
         return card
 
 
@@ -251,6 +259,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     report: Path | None = None,
     follow: bool = False,
     max_failed: float = SHARE,
+    naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
     """Publish a folder of records to a folder through many publishers, as `sfumato stream --engine spark` does.
@@ -269,7 +278,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
     if report is not None:
         raise ParameterError("--report counts the records of one reader, and Spark has many; leave it out")
-    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, setup.notes)
+    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, setup.notes, naming)
     session = spark_session(master)
     records = read_growing(session, feed)
     if not (checkpoint is not None and (checkpoint / CHECKPOINT).exists()):
