@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.input_options import InputOptions, tell_sentences
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import steps
 
@@ -34,13 +35,14 @@ def create(
     horizon: str | None = None,
     population: str | None = None,
     other_people: Flag = False,
+    reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
 
     Args:
         ledger: File to make; keep it safe, and never restore an older copy of it.
-        data: CSV (also .gz) or Parquet file, a folder of them for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
+        data: CSV (also .gz), Excel or Parquet file, a folder for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
         schema: TOML file that declares types, bounds and categories, without looking at the rows.
         epsilon: The privacy loss that all answers together may reach.
         delta: The probability with which that may fail; needed by zcdp, and to find keys that are not declared.
@@ -66,15 +68,17 @@ def create(
     shares = read_shares(analyst)
     with steps(1) as step:
         step("reading")
-        declared = Schema.from_toml(schema)
+        declared = reading.under(Schema.from_toml(schema))
         rows: Any = data
         if engine.spark:
+            reading.refuse_for("spark")
             from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_folder(data, declared, engine.master)
         session = Session.create(
             ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
         )
+    tell_sentences(session.rows.guesses)
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
     return 0
@@ -154,7 +158,14 @@ def thaw(ledger: LedgerFile, /) -> int:
     return 0
 
 
-def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = EngineOptions()) -> int:
+def new_version(
+    ledger: LedgerFile,
+    /,
+    *,
+    data: str,
+    reading: InputOptions = InputOptions(),
+    engine: EngineOptions = EngineOptions(),
+) -> int:
     """Declare that the rows have changed; what was spent stays spent.
 
     Args:
@@ -168,6 +179,8 @@ def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = Eng
         from sfumato.engines.spark.queries import SparkRows
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
-    number = Session.open(ledger, data=rows).new_version(rows)
+    session = Session.open(ledger, data=rows)
+    number = session.new_version(rows, reading=reading.reading())
+    tell_sentences(session.rows.guesses)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0

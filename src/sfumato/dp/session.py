@@ -20,7 +20,15 @@ from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
-from sfumato.dp.dataset import LedgerRows, declared_rows, seconds_of_a_count, whereabouts, without_files
+from sfumato.dp.dataset import (
+    LedgerRows,
+    declared_rows,
+    laid_out,
+    noted_reading,
+    seconds_of_a_count,
+    whereabouts,
+    without_files,
+)
 from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
@@ -42,7 +50,7 @@ from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
 from sfumato.random.laws import Uniform
 from sfumato.release.card import Guarantee
-from sfumato.schema import Schema
+from sfumato.schema import Reading, Schema
 
 Shown = TypeVar("Shown")
 Draw = Callable[[QueryableRows, int], bytes]
@@ -139,6 +147,7 @@ class Session:
             "protect": write_unit(unit),
             "neighbours": str(side),
             "fingerprint": rows.fingerprint(),
+            **noted_reading(rows),
         }
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
         ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
@@ -267,11 +276,11 @@ class Session:
         compiled = self._compile(self._parse_question(query) if isinstance(query, str) else query)
         return plan_amount(compiled, self.ledger, error, confidence, rows)
 
-    def new_version(self, data: Any) -> int:
-        """Declare that the rows have changed; the budget goes on, since versions compose."""
-        rows = declared_rows(data, self.schema)
-        kept = {name: fact for name, fact in self.ledger.facts.items() if name != "engine"}
-        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint()}
+    def new_version(self, data: Any, *, reading: Reading = Reading()) -> int:  # noqa: B008 - frozen
+        """Declare that the rows have changed, and how their file is laid out; the budget goes on: versions compose."""
+        rows = declared_rows(data, laid_out(self.schema, reading))
+        kept = {name: fact for name, fact in self.ledger.facts.items() if name not in {"engine", "reading"}}
+        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint(), **noted_reading(rows)}
         number = self.ledger.declare_version(facts)
         given = None if facts["data"] and "engine" not in facts else data
         self.rows = LedgerRows(self.ledger, self.schema, given, (number, rows))
