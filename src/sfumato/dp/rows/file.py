@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
+
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.duckdb import DuckRows, quote_text
 from sfumato.dp.rows.held_file import HeldFile
@@ -99,7 +101,8 @@ class FileRows:
         head = _head(held)
         found = find_format(self._path, head[:START]).name
         if found == "parquet":
-            return DuckRows.of_scan(held.place, f"read_parquet({quote_text(held.place)})", self._schema, held.digest)
+            scan = f"read_parquet({quote_text(held.place)})"
+            return DuckRows.of_scan(held.place, scan, self._schema, held.digest, _zones(held))
         if found != PLAIN or not is_utf_8(self.reading.encoding):
             return self._in_memory(held.content())
         return DuckRows.of_scan(held.place, _csv(held, head, self.reading), self._schema, held.digest)
@@ -113,6 +116,16 @@ class FileRows:
                 f"file '{self._path}' cannot be read as it was declared; declare it with `sfumato budget new-version`"
             ) from None
         return DuckRows.of_content(text_columns(table.frame), self._schema, hashlib.sha256(content).hexdigest())
+
+
+def _zones(held: HeldFile) -> dict[str, str]:
+    """Return the zones in which a Parquet file's moments were written, which DuckDB does not read."""
+    try:
+        kinds = pl.read_parquet_schema(held.place)
+    except (pl.exceptions.PolarsError, OSError):  # the engine refuses a broken file in its own time
+        return {}
+    zones = {name: getattr(kind, "time_zone", None) for name, kind in kinds.items()}
+    return {name: zone for name, zone in zones.items() if zone is not None}
 
 
 def _csv(held: HeldFile, head: bytes, reading: Reading) -> str:

@@ -27,7 +27,8 @@ STORED = {
     **dict.fromkeys((20, 21, 23), StorageType.WHOLE),
     **dict.fromkeys((700, 701, 1700), StorageType.REAL),
     1082: StorageType.DAY,
-    **dict.fromkeys((1114, 1184), StorageType.MOMENT),
+    1114: StorageType.MOMENT,
+    1184: StorageType.ZONED,
 }
 
 
