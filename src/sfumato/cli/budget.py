@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import steps
 
@@ -35,6 +36,7 @@ def create(
     population: str | None = None,
     other_people: Flag = False,
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
 ) -> int:
     """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
 
@@ -59,6 +61,7 @@ def create(
     from sfumato.promise.cost import Accountant, Budget, amount
     from sfumato.schema import Schema
     from sfumato.stream.screens.times import duration
+    from sfumato.table.parse_report import IN_ANSWERS
 
     span = None if horizon is None else duration(horizon)
     terms = Terms(deadline=deadline, horizon=span, population=population, other_people=other_people)
@@ -66,7 +69,7 @@ def create(
     shares = read_shares(analyst)
     with steps(1) as step:
         step("reading")
-        declared = Schema.from_toml(schema)
+        declared = intake.declared(Schema.from_toml(schema))
         rows: Any = data
         if engine.spark:
             from sfumato.engines.spark.queries import SparkRows
@@ -75,6 +78,7 @@ def create(
         session = Session.create(
             ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
         )
+    intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
     return 0
@@ -154,7 +158,14 @@ def thaw(ledger: LedgerFile, /) -> int:
     return 0
 
 
-def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = EngineOptions()) -> int:
+def new_version(
+    ledger: LedgerFile,
+    /,
+    *,
+    data: str,
+    engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
+) -> int:
     """Declare that the rows have changed; what was spent stays spent.
 
     Args:
@@ -162,12 +173,15 @@ def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = Eng
         data: The new file, or the same one with its new content.
     """
     from sfumato.dp.session import Session
+    from sfumato.table.parse_report import IN_ANSWERS
 
     rows: Any = data
     if engine.spark:
         from sfumato.engines.spark.queries import SparkRows
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
-    number = Session.open(ledger, data=rows).new_version(rows)
+    session = Session.open(ledger, data=rows)
+    number = session.new_version(rows, failed=intake.declared(session.schema).failed)
+    intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0

@@ -61,7 +61,7 @@ def check(
 
 
 def _on_this_machine(table: Path, _master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
-    from sfumato.evaluate import check as measure
+    from sfumato.evaluate.check import check as measure
     from sfumato.evaluate.check import take_in_sensitive
     from sfumato.table import read
 

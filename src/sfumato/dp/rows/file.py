@@ -18,6 +18,7 @@ from sfumato.dp.rows.duckdb import DuckRows, quote_text
 from sfumato.dp.rows.held_file import HeldFile
 from sfumato.errors import InputError
 from sfumato.schema import Schema
+from sfumato.table import ParseReport, Table
 from sfumato.table.formats.delimited import csv_header
 from sfumato.table.io import decode
 
@@ -65,11 +66,21 @@ class FileRows:
         with self.look() as rows:
             return rows.fingerprint()
 
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns, with row numbers: for the curator alone."""
+        with self.look() as rows:
+            report = rows.parse_report()
+        return report.located(ParseReport.of(self._strictly(), self._schema)) if report.matters else report
+
     def count_lines(self) -> int:
         """Return how many rows a strict reading of the whole file finds; a broken line is refused."""
+        return self._strictly().rows
+
+    def _strictly(self) -> Table:
+        """Return the rows as a strict reading of the whole file finds them."""
         held, _ = self._opened
         with held.unchanged():
-            return decode(held.content(), str(self._path), self._path, empty=True).frame.height
+            return decode(held.content(), str(self._path), self._path, empty=True)
 
     def _open(self) -> tuple[HeldFile, DuckRows]:
         held = HeldFile(self._path)
