@@ -230,3 +230,37 @@ def test_only_the_session_that_declared_the_rows_has_the_report(folder: Path) ->
     assert session.parse_report.columns["seconds"].outside.rows == (2,)
     assert "ParseReport" not in repr(session)
     assert sf.Session.open(folder / "L", data=frame).parse_report is None
+
+
+def test_an_answer_names_the_bounds_it_clips_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rides.toml").write_text(TYPED)
+    assert create("--deadline", "0") == 0
+    capsys.readouterr()
+    assert run(["query", "L", "SELECT AVG(seconds), MEDIAN(seconds) FROM rides", "--epsilon", "0.5"]) == 0
+    assert "values of seconds are clipped to [0, 3600]\n" in capsys.readouterr().err
+    assert run(["query", "L", "SELECT zone, SUM(seconds) FROM rides GROUP BY zone", "--epsilon", "0.1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["notes"] == [
+        "values of seconds are clipped to [0, 3600]",
+        "rows with a value of zone that is not listed are in no group",
+    ]
+    assert answer["card"]["released"]["settings"]["clipped_to"] == {"seconds": [0, 3600]}
+    assert set(answer["notes"]) <= set(answer["card"]["warnings"])
+    assert run(["query", "L", "SELECT COUNT(*) FROM rides", "--epsilon", "0.1"]) == 0
+    assert "clipped" not in capsys.readouterr().err
+
+
+def test_an_answer_names_the_threshold_of_keys_that_are_not_declared(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rides.toml").write_text(TYPED.replace('categories = ["0", "1", "2"]', 'type = "category"'))
+    assert create("--deadline", "0", "--delta", "0.001") == 0
+    capsys.readouterr()
+    asked = ["query", "L", "SELECT zone, COUNT(*) FROM rides GROUP BY zone", "--epsilon", "0.5", "--delta", "0.0001"]
+    assert run([*asked, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    least = answer["card"]["released"]["settings"]["threshold"]
+    assert answer["notes"] == [f"keys with fewer than about {least} rows are withheld (threshold)"]
+    assert all(row["count"] >= least for row in answer["answer"])
+    assert run(asked) == 0  # asked again: free, and said again
+    assert f"keys with fewer than about {least} rows are withheld (threshold)" in capsys.readouterr().err

@@ -32,6 +32,7 @@ from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
+from sfumato.dp.limits import clipped_to, least_units
 from sfumato.dp.mechanisms.additive import AdditiveNoise
 from sfumato.dp.promised import assumptions, batch_promise, question_promise
 from sfumato.dp.questions.compiled import Compiled, compile_query
@@ -199,7 +200,8 @@ class Session:
 
         def draw(rows: QueryableRows, version: int) -> bytes:
             cells, columns = answer_columns(compiled, self._tallies(rows, compiled), cost, noise_from(self.rng))
-            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, promise, version))
+            stored = self._stored_answer(compiled, cells, columns, promise, version)
+            return msgspec.json.encode(msgspec.structs.replace(stored, threshold=least_units(compiled, cost)))
 
         def show(kept: bytes, spent: Cost) -> Answer:
             stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
@@ -353,6 +355,7 @@ class Session:
             assumptions=assumptions(self.unit, self._seconds),
             warnings=warnings,
             guarantee=Guarantee.of(promise),
+            clipped=clipped_to(compiled, self.schema),
         )
 
 
