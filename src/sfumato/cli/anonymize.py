@@ -72,6 +72,7 @@ def anonymize(
             outcome = anonymize_folder(
                 table, output, chosen, schema, asked, card=card, report=report, master=engine.master, step=step
             )
+        intake.tell(outcome.intake, chosen.fate)
         say_what_left(outcome.card, output, report, json=json, steward=outcome.steward)
         return 0
     if report is not None and chosen.private:

@@ -72,8 +72,12 @@ def _on_this_machine(table: Path, _master: str | None, **asked: Any) -> tuple[Me
 def _on_spark(table: Path, master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
     from sfumato.engines.spark import check as measure
     from sfumato.engines.spark import read_folder, spark_session
+    from sfumato.engines.spark.tables.intake import take_in_sensitive_rows
 
-    return measure(read_folder(spark_session(master), table), **asked), None
+    rows, report = take_in_sensitive_rows(
+        read_folder(spark_session(master), table), asked["sensitive"], asked["schema"]
+    )
+    return measure(rows, **asked), report
 
 
 def _text(found: Measures) -> str:

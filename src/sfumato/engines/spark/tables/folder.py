@@ -16,6 +16,7 @@ from sfumato.models.base import Model
 from sfumato.release import Card
 from sfumato.report.charts.svg import refuse_without_matplotlib
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
 from sfumato.tabular.base import Anonymizer
 
 STDIO = Path("-")
@@ -28,6 +29,7 @@ class FolderRelease:
 
     card: Card
     steward: Mapping[str, float]
+    intake: ParseReport | None = None
 
 
 def anonymize_folder(  # noqa: PLR0913  # where each file goes
@@ -73,7 +75,7 @@ def anonymize_folder(  # noqa: PLR0913  # where each file goes
                 step("reporting")
                 page = spark_report(frame, schema, replace(release, card=final), released=read_folder(session, rows))
                 report_file.write_text(page, encoding="utf-8")
-    return FolderRelease(final, release.steward)
+    return FolderRelease(final, release.steward, release.intake)
 
 
 def _report_place(staging: Staging, report: Path | None) -> Path | None:

@@ -27,6 +27,7 @@ from sfumato.engines.spark.tables.counting import ROWS, to_arrow
 from sfumato.errors import BrokenPromiseError
 from sfumato.release import Card
 from sfumato.schema import Role, Schema
+from sfumato.table import ParseReport
 from sfumato.tabular.base import Settled, released_names
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, Extent
@@ -60,6 +61,7 @@ class SparkRelease:
     card: Card
     steward: Mapping[str, float] = field(default_factory=dict)
     held: Sequence[DataFrame] = ()
+    intake: ParseReport | None = None  # what became of the cells: for the steward
 
     def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
         """Write the folder and the card (`PATH.card.json` unless named), all or nothing; return the final card."""
