@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.intake import IntakeOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
@@ -41,6 +42,7 @@ def anonymize(
     card: Path | None = None,
     report: Path | None = None,
     ledger: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     explain: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -70,15 +72,24 @@ def anonymize(
 
         with steps(4 if report is None else 5) as step, listening(step.share):
             outcome = anonymize_folder(
-                table, output, chosen, schema, asked, card=card, report=report, master=engine.master, step=step
+                table,
+                output,
+                chosen,
+                schema,
+                asked,
+                card=card,
+                report=report,
+                master=engine.master,
+                naming=naming.build(),
+                step=step,
             )
         intake.tell(outcome.intake, chosen.fate)
-        say_what_left(outcome.card, output, report, json=json, steward=outcome.steward)
+        say_what_left(outcome, output, report, json=json, card=outcome.card)
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
     with Staging() as staging, steps(4 if report else 3) as step:
-        outputs = Outputs.place(staging, output, card, report)
+        outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         from sfumato.table import io
 
@@ -100,7 +111,7 @@ def anonymize(
     intake.tell(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
-    say_what_left(final, output, report, json=json, steward=release.steward)
+    say_what_left(release, output, report, json=json, card=final, read=original.rows)
     return INTERRUPTED if interrupts.happened else 0
 
 

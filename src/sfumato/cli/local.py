@@ -12,6 +12,7 @@ from cyclopts import Parameter, Token
 
 from sfumato import plugins
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import steps
@@ -52,6 +53,7 @@ def perturb(
     domain: Path,
     protocol: Protocol = "auto",
     card: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -72,7 +74,7 @@ def perturb(
     """
     from sfumato.local.domain import read_domain
 
-    asked: Any = {"column": column, "epsilon": epsilon, "protocol": protocol, "card": card}
+    asked: Any = {"column": column, "epsilon": epsilon, "protocol": protocol, "card": card, "naming": naming.build()}
     with steps(1) as step, listening(step.share):
         step("reporting")
         if engine.spark:
@@ -95,6 +97,7 @@ def estimate(
     output: Output,
     raw: Flag = False,
     card: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     report: Path | None = None,
     ledger: Path | None = None,
     persons: str | None = None,
@@ -118,7 +121,7 @@ def estimate(
     refuse_mixed_output(output, card, json=json)
     charge = _charge(ledger, persons)
     with Staging() as staging, steps(2) as step, listening(step.share):
-        outputs = Outputs.place(staging, output, card, report)
+        outputs = Outputs.place(staging, output, card, report, naming.build())
         step("counting")
         if engine.spark:
             from sfumato.engines.spark.local import tally_folders
@@ -158,6 +161,7 @@ def mean(
     protocol: MeanProtocol = "auto",
     raw: Flag = False,
     card: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     ledger: Path | None = None,
     persons: str | None = None,
     json: Flag = False,
@@ -179,12 +183,14 @@ def mean(
         persons: ID:REPORTS, for a ledger that protects persons: one (ID) has at most so many rows.
         json: Print the card, which has the mean among its measures.
     """
+    from sfumato.release.statement import CardFiles
+
     asked: Any = {"column": column, "bounds": bounds, "epsilon": epsilon, "protocol": protocol, "consistent": not raw}
     charge = _charge(ledger, persons)
     if charge is not None and engine.spark:
         raise ParameterError("--ledger needs all rows on one machine here; leave it or --engine spark out")
     with Staging() as staging, steps(1) as step:
-        place = None if card is None else staging.place(card)
+        files, names = None if card is None else CardFiles.place(staging, card), naming.build()
         step("estimating")
         if engine.spark:
             from sfumato.engines.spark.local import mean_of_rows, read_rows
@@ -194,12 +200,14 @@ def mean(
             from sfumato.local.columns import estimate_mean
 
             made = estimate_mean(table, **asked, charge=charge)
-        if place is not None:
-            place.write_text(made.card.to_json(), encoding="utf-8")
+        final = names.name(made.card)
+        if files is not None:
+            files.write(final)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
     lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
-    sys.stdout.write(made.card.to_json() if json else lines)
+    lines += "".join(f"  warning: {warning}\n" for warning in final.warnings)
+    sys.stdout.write(final.to_json() if json else lines)
     return 0
 
 

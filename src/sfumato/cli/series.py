@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.findings import say
 from sfumato.cli.intake import IntakeOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
 from sfumato.cli.progress import steps
@@ -53,12 +54,14 @@ def republish(
     history: Annotated[Path, Parameter(metavar="DIR")],
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
     layer: Literal["bpg", "m-invariance"] = "bpg",
+    changed: Literal["refuse", "warn"] = "refuse",
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     json: Flag = False,
 ) -> int:
     """Publish a table again so that no attack on the series of its releases finds anybody.
@@ -70,6 +73,7 @@ def republish(
         history: Folder with the earlier releases; made if it is not there. Keep it, and keep it secret.
         output: File to write; without it the release lies in the history folder only.
         layer: BPG repairs what the algorithm proposes; m-invariance adds counterfeit rows and needs --person.
+        changed: What to do if somebody's sensitive values are not those of an earlier release; needs --person.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
         json: Print the card.
@@ -82,11 +86,11 @@ def republish(
     schema = intake.declared(roles.build())
     asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
     with Staging() as staging, steps(3) as step:
-        outputs = None if output is None else Outputs.place(staging, output, card, report)
+        outputs = None if output is None else Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         original = chosen.take_in(read(table), schema)
         step("publishing")
-        release = publish(original, schema, asked, history, chosen, layer=layer)
+        release = publish(original, schema, asked, history, chosen, layer=layer, changed=changed)
         step("writing")
         final = release.card if outputs is None else outputs.write(release)
         if outputs is not None and outputs.report is not None:
@@ -94,5 +98,5 @@ def republish(
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
     intake.tell(original.intake, chosen.fate)
-    say_what_left(final, output or history, report, json=json, steward=release.steward)
+    say_what_left(release, output or history, report, json=json, card=final, read=original.rows)
     return 0

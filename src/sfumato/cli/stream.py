@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Columns, Flag, Input, Whole, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
@@ -113,6 +115,7 @@ def stream(
     records: RecordOptions = RecordOptions(),
     on_bad: Annotated[str, Parameter(metavar="ACTION")] = "clamp",
     files: FileOptions = FileOptions(),
+    naming: NamingOptions = NamingOptions(),
     engine: EngineOptions = EngineOptions(),
     keys: KeyOptions = KeyOptions(),
 ) -> int:
@@ -133,13 +136,14 @@ def stream(
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
     setup = build(options.publisher, names(column), on_bad=on_bad, **asked)
+    kept = {**vars(files), "naming": naming.build()}
     epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
     try:
         with terminal_hooks(epsilon, resumes=files.checkpoint is not None) as hooks:
             if engine.spark:
-                outcome = _publish_folder(feed, output, setup, records.person, records.time, files, engine, keys, hooks)
+                outcome = _publish_folder(feed, output, setup, records.person, records.time, kept, engine, keys, hooks)
             else:
-                outcome = _publish_file(feed, output, setup, files, keys, hooks)
+                outcome = _publish_file(feed, output, setup, kept, keys, hooks)
     except KeyboardInterrupt:
         sys.stderr.write("sfumato: interrupted at once; what has left stays where it is\n")
         return INTERRUPTED
@@ -147,15 +151,15 @@ def stream(
 
 
 def _publish_file(
-    feed: Path, output: Path, setup: StreamSetup, files: FileOptions, keys: KeyOptions, hooks: Hooks
+    feed: Path, output: Path, setup: StreamSetup, files: Mapping[str, Any], keys: KeyOptions, hooks: Hooks
 ) -> Outcome:
     from sfumato.stream.runtime.job import publish
 
     unused = next(iter(given(keys, "")), None)
     if unused is not None:
         raise ParameterError(f"--{unused} is for many publishers on Spark; add --engine spark")
-    refuse_mixed_output(output, files.card, json=False)
-    return publish(feed, output, setup, hooks=hooks, **vars(files))
+    refuse_mixed_output(output, files["card"], json=False)
+    return publish(feed, output, setup, hooks=hooks, **files)
 
 
 def _publish_folder(
@@ -164,7 +168,7 @@ def _publish_folder(
     setup: StreamSetup,
     person: str | None,
     time: str | None,
-    files: FileOptions,
+    files: Mapping[str, Any],
     engine: EngineOptions,
     keys: KeyOptions,
     hooks: Hooks,
@@ -173,7 +177,7 @@ def _publish_folder(
 
     chosen = choose_keys(keys.key, person, keys.buckets)
     order = keys.order or time
-    return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **vars(files))
+    return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **files)
 
 
 def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> int:

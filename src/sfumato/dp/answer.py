@@ -21,6 +21,8 @@ from sfumato.errors import ParameterError
 from sfumato.promise.cost import Accountant, Cost
 from sfumato.release import Release
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.table import Table
 from sfumato.version import __version__
 
@@ -173,7 +175,15 @@ class Answer:
             released=Released(rows=len(stored.cells), columns=columns, settings=settings, order="of the declared keys"),
             warnings=[*stored.warnings, *self.notes],
             ledger=self.head,
+            changes=self._changes(),
         )
+
+    def _changes(self) -> list[str]:
+        """Return what was done to the numbers, from the question alone."""
+        named = ", ".join(dict.fromkeys(column.mechanism for column in self.stored.columns))
+        noisy = f"Every number was changed by random noise ({named}); how far, its interval says."
+        post = ", ".join(self.stored.postprocessing)
+        return [noisy, *([f"The noisy numbers were then made {post}."] if post else [])]
 
     @property
     def notes(self) -> list[str]:
@@ -220,9 +230,9 @@ class Answer:
         """The answer as a release: its rows and its card."""
         return Release(Table.from_frame(self.frame), self.card)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
-        """Write the rows and the card (`PATH.card.json` unless named), all or nothing; return the card."""
-        return self.release().save(path, card=card)
+    def save(self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED) -> Card:
+        """Write the rows, the card (`PATH.card.json` unless named) and its statement, all or none; return the card."""
+        return self.release().save(path, card=card, naming=naming)
 
 
 @dataclass(frozen=True)
@@ -234,7 +244,7 @@ class AnswerFiles:
 
     name: str
     data: Path | None
-    card: Path | None
+    card: CardFiles | None
     picture: Path | None
 
     @classmethod
@@ -242,14 +252,15 @@ class AnswerFiles:
         """Return temporary places for what is wanted; the card goes beside the rows, as `OUT.card.json`."""
         rows = card = None
         if output is not None:
-            rows, card = staging.place(output), staging.place(output.with_name(f"{output.name}.card.json"))
+            rows = staging.place(output)
+            card = CardFiles.place(staging, output.with_name(f"{output.name}.card.json"))
         drawn = None if picture is None else staging.place(picture)
         return cls("" if output is None else output.name, rows, card, drawn)
 
-    def write(self, answer: Answer, draw: Callable[[Answer], str]) -> None:
+    def write(self, answer: Answer, draw: Callable[[Answer], str], naming: Naming = UNNAMED) -> None:
         """Write what is wanted of an answer; `draw` makes its picture."""
         if self.data is not None and self.card is not None:
-            self.card.write_text(answer.release().write(self.data, name=self.name).to_json(), encoding="utf-8")
+            self.card.write(naming.name(answer.release().write(self.data, name=self.name)))
         if self.picture is not None:
             self.picture.write_text(draw(answer), encoding="utf-8")
 

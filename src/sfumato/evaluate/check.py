@@ -29,6 +29,7 @@ from sfumato.table import Table
 from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
 from sfumato.table.parse_report import take_in
+from sfumato.tabular.coarsen import as_released
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -234,7 +235,8 @@ in the schema)
     """
     if schema is None:
         return table
-    declared = {name: schema.columns[name] for name in sensitive if name in schema.columns}
+    named = [name for name in sensitive if name in schema.columns]
+    declared = {name: as_released(table.column(name), schema.columns[name]) for name in named}
     return take_in(table, replace(schema, columns=declared, person=None))
 
 
@@ -286,7 +288,7 @@ def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights | None) -> Column:
     series = table.column(name)
     attribute = Attribute(name, Role.SENSITIVE) if schema is None else schema.columns.get(name)
-    attribute = attribute or Attribute(name, Role.SENSITIVE)
+    attribute = as_released(series, attribute or Attribute(name, Role.SENSITIVE))
     if attribute.kind is None and attribute.hierarchy is None and attribute.categories is None:
         attribute = replace(attribute, kind=_clean_kind(series, attribute.missing, weights))
     return code(series, attribute)
@@ -295,7 +297,7 @@ def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights 
 def _clean_kind(series: pl.Series, marks: tuple[str, ...], weights: Weights | None) -> Kind:
     """Return the detected kind, or category when some values do not fit it: here nothing is refused."""
     kind = detect(series, marks, weights)
-    if series.dtype != pl.String or not kind.numeric or kind is Kind.DATE:
+    if series.dtype != pl.String or kind not in {Kind.INTEGER, Kind.NUMBER}:
         return kind
     numbers = series.cast(pl.Float64, strict=False)
     fits = (numbers.is_finite() | is_missing(series, marks)).fill_null(value=False).all()

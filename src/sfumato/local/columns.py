@@ -25,6 +25,8 @@ from sfumato.local.protocol_choice import AUTO, mean_protocol_for, protocol_for
 from sfumato.local.reports.files import open_reports, write_stream
 from sfumato.local.reports.report import Reports
 from sfumato.release.card import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.table import Table, read
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class ColumnMean:
     card: Card
 
 
-def write_perturbed(
+def write_perturbed(  # noqa: PLR0913  # what is reported, how, and where each file goes
     table: Table | str | Path,
     output: str | Path,
     *,
@@ -61,8 +63,9 @@ def write_perturbed(
     epsilon: float,
     protocol: str = AUTO,
     card: str | Path | None = None,
+    naming: Naming = UNNAMED,
 ) -> PerturbedColumn:
-    """Write a report for every row of a table or a file, and a card (`OUTPUT.card.json` unless named); all or nothing.
+    """Write a report for every row of a table or a file, and a card with its statement; all or nothing.
 
     JSON lines if the name ends in .jsonl or .ndjson, packed otherwise; .gz after it compresses. A row whose value is
     not in the domain is an error: leaving it out would be a report too.
@@ -73,14 +76,14 @@ def write_perturbed(
     >>> answers = Table.from_frame(pl.DataFrame({"vote": ["yes", "no", "no"]}))
     >>> made = write_perturbed(answers, folder / "votes.bin", column="vote", domain=["no", "yes"], epsilon=1)
     >>> made.protocol.name, made.card.released.rows, sorted(file.name for file in folder.iterdir())
-    ('rr', 3, ['votes.bin', 'votes.bin.card.json'])
+    ('rr', 3, ['votes.bin', 'votes.bin.card.json', 'votes.bin.statement.html', 'votes.bin.statement.txt'])
     """
     target = Path(output)
     if str(output) == "-":
         raise InputError("reports are binary and go to a file; name one with -o")
     with Staging() as staging:
         data = staging.place(target)
-        card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
+        card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
         tell(0.0, "reading")
         values = (table if isinstance(table, Table) else read(table)).column(column)
         chosen = protocol_for(protocol, domain, epsilon, len(values))
@@ -88,8 +91,8 @@ def write_perturbed(
         form = "lines" if LINES & {suffix.casefold() for suffix in target.suffixes[-2:]} else "packed"
         with open_reports(data) as file:
             written = write_stream(file, chosen, _with_progress(chosen.report_many(codes), len(codes)), form=form)
-        final = _card_for_file(chosen.card(written), data, target.name)
-        card_file.write_text(final.to_json(), encoding="utf-8")
+        final = naming.name(_card_for_file(chosen.card(written), data, target.name))
+        card_files.write(final)
     return PerturbedColumn(chosen, final)
 
 

@@ -21,6 +21,7 @@ import polars as pl
 
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
+from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.detection import detected
 from sfumato.schema.kinds import Kind, Weights, is_missing, parse
 from sfumato.schema.reading import Reading
@@ -183,17 +184,35 @@ class Schema:
     def updated(self, later: Schema) -> Schema:
         """Return this schema with the roles, person and policy of `later` laid over it.
 
+        A column that is no longer released as it is loses its rule of coarsening.
+
         >>> base = Schema.from_roles(quasi=["age"])
         >>> base.updated(Schema.from_roles(sensitive=["age"])).names(Role.SENSITIVE)
         ('age',)
         """
         columns = dict(self.columns)
         for name, attribute in later.columns.items():
-            columns[name] = replace(columns[name], role=attribute.role) if name in columns else attribute
+            columns[name] = _in_role(columns[name], attribute.role) if name in columns else attribute
         person = later.person if later.person is not None else self.person
         other = self.other if later.other == "refuse" else later.other
         failed = self.failed if later.failed is None else later.failed
         return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading, failed)
+
+    def with_coarsening(self, name: str, rule: Coarsening) -> Schema:
+        """Return this schema with a rule for a column; one without a role is declared if the rest is kept.
+
+        >>> Schema.from_roles(sensitive=["cost"]).with_coarsening("cost", Coarsening(round=100)).columns["cost"].coarsen
+        Coarsening(round=100, bands=None, microaggregate=None, top=None, bottom=None, period=None)
+        """
+        return replace(self, columns={**self.columns, name: replace(self._kept(name), coarsen=rule)})
+
+    def _kept(self, name: str) -> Attribute:
+        """Return a declared column, or one that is kept because the rest is."""
+        if name in self.columns:
+            return self.columns[name]
+        if self.other != "keep":
+            raise SchemaError(f"column '{name}' has no role{suggestion(name, self.columns)}; declare one")
+        return Attribute(name, Role.OTHER, public=False)
 
     def settled(self, table: NamedColumns, weights: Weights | None = None) -> Schema:
         """Return the schema of exactly the columns of `table` that it may use, each with role and type.
@@ -236,8 +255,15 @@ def _reading(entry: object, path: str | Path) -> Reading:
     return Reading.from_mapping(entry)
 
 
+def _in_role(attribute: Attribute, role: Role) -> Attribute:
+    """Return a column in another role; one that is not released as it is has no rule of coarsening."""
+    rule = attribute.coarsen if role in (Role.SENSITIVE, Role.OTHER) else None
+    return replace(attribute, role=role, coarsen=rule)
+
+
 def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | None) -> Attribute:
-    if attribute.kind is not None or attribute.role in (Role.IDENTIFIER, Role.OTHER):
+    unread = attribute.role in (Role.IDENTIFIER, Role.OTHER) and attribute.coarsen is None
+    if attribute.kind is not None or unread:
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
         return replace(attribute, kind=Kind.CATEGORY)
@@ -276,11 +302,13 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    """Return a text, number, date, truth value or list as TOML.
+    """Return a text, number, date, truth value, list or inline table as TOML.
 
-    >>> toml_value(["", 1.5, True])
-    '["", 1.5, true]'
+    >>> toml_value(["", 1.5, True]), toml_value({"round": 100})
+    ('["", 1.5, true]', '{round = 100}')
     """
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, dt.date):

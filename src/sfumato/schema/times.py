@@ -101,7 +101,7 @@ def days_in(series: pl.Series, zone: str | None = None) -> pl.Series:
     [2, None]
     """
     if series.dtype == pl.Datetime:
-        return _on_walls(series, zone).cast(pl.Date).cast(pl.Int32).cast(pl.Int64)
+        return on_walls(series, zone).cast(pl.Date).cast(pl.Int32).cast(pl.Int64)
     if series.dtype != pl.Date:
         series = _fitting(series.cast(pl.String), DATE).str.to_date("%Y-%m-%d", strict=False)
     return series.cast(pl.Int32).cast(pl.Int64)
@@ -114,7 +114,7 @@ def times_in(series: pl.Series, zone: str | None = None) -> pl.Series:
     [1000000, 1000000, None]
     """
     if series.dtype == pl.Datetime:
-        return _on_walls(series, zone).cast(pl.Int64)
+        return on_walls(series, zone).cast(pl.Int64)
     if series.dtype == pl.Date:
         return series.cast(pl.Datetime("us")).cast(pl.Int64)
     texts = _fitting(series.cast(pl.String), TIMESTAMP)
@@ -126,12 +126,16 @@ def times_in(series: pl.Series, zone: str | None = None) -> pl.Series:
             timed = timed.zip_with(timed.is_not_null(), plain.str.to_datetime(form, strict=False, time_unit="us"))
     if zone is not None and offset.null_count() < len(offset):
         moments = (timed - _ahead(offset)).dt.replace_time_zone("UTC")
-        timed = timed.zip_with(offset.is_null(), _on_walls(moments, zone))
+        timed = timed.zip_with(offset.is_null(), on_walls(moments, zone))
     return timed.cast(pl.Int64)
 
 
-def _on_walls(moments: pl.Series, zone: str | None) -> pl.Series:
-    """Return moments by the clock of `zone`, or of their own zone; wall times stay."""
+def on_walls(moments: pl.Series, zone: str | None) -> pl.Series:
+    """Return moments by the clock of `zone`, or of their own zone, without a zone; wall times stay.
+
+    >>> on_walls(pl.Series(["2024-06-30T22:30Z"]).str.to_datetime("%Y-%m-%dT%H:%M%#z"), "Europe/Berlin").to_list()
+    [datetime.datetime(2024, 7, 1, 0, 30)]
+    """
     if getattr(moments.dtype, "time_zone", None) is not None:
         moments = (moments if zone is None else moments.dt.convert_time_zone(zone)).dt.replace_time_zone(None)
     return moments.cast(pl.Datetime("us"))

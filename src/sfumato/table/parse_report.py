@@ -307,7 +307,7 @@ def report_column(series: pl.Series, attribute: Attribute) -> ColumnReport:
 def _report_words(series: pl.Series, attribute: Attribute, words: tuple[str, ...], kind: str) -> ColumnReport:
     listed = attribute.hierarchy is not None
     marks = tuple(mark for mark in attribute.missing if not (listed and mark in words))  # a listed mark is a value
-    texts = listed_texts(series, attribute.kind) if listed else series.cast(pl.String)
+    texts = listed_texts(series, attribute) if listed else series.cast(pl.String)
     missing = is_missing(texts if listed else series, marks)
     outside = ~texts.is_in(list(words)).fill_null(value=False) & ~missing
     found = CellCount.of(missing), NONE, CellCount.of(outside)

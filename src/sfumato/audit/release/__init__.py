@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from sfumato.audit.release.answers import answers_findings
 from sfumato.audit.release.local import local_findings
 from sfumato.audit.release.stream import stream_findings
@@ -77,12 +75,7 @@ def read_card(path: str | Path) -> Card:
     Traceback (most recent call last):
     sfumato.errors.InputError: card 'no such file' cannot be read: No such file or directory
     """
-    try:
-        return Card.from_json(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"card '{path}' cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"file '{path}' is not a card: {error}") from error
+    return Card.read(path)
 
 
 def _same_file(card: Card, path: Path) -> Finding:

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from sfumato.core.hash_chain import Head
 from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.promise import Neighbours
 from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
@@ -201,6 +203,7 @@ class Job:
     pace: Pace = field(default_factory=Pace)
     clock: Callable[[], Published] | None = None
     ledger: Path | None = None
+    naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
         if self._bill is not None:
@@ -231,7 +234,7 @@ class Job:
             sink = Sink(self.target, self.publisher, self.screen.released)
             self._refuse_older(None if store is None else store.load(), sink)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
-            told = (hooks or Hooks()).with_charge(self._charge)
+            told = self._with_first_card((hooks or Hooks()).with_charge(self._charge))
             self._tell_of_older(journal, told)
             runner = Runner(feed, self.screen, self.publisher, journal, self.pace, told, self.clock)
             try:
@@ -239,6 +242,16 @@ class Job:
             except InputError as error:
                 raise InputError(f"{error}{self._held_note(runner.progress)}") from error
             return Outcome(self._write_card(runner.progress, journal.head), runner.progress, complete)
+
+    def _with_first_card(self, hooks: Hooks) -> Hooks:
+        """Return hooks that write a card and its statement as soon as something has left: readers need not wait."""
+
+        def listen(progress: StreamProgress) -> None:
+            if progress.rows and not self.card_file.exists():
+                self._save_card(self.publisher.card(*self.screen.released))
+            hooks.listen(progress)
+
+        return replace(hooks, listen=listen)
 
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
@@ -268,8 +281,10 @@ class Job:
 
     def _refuse_card(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
-        if self.card_file.exists() and not resumed:
-            raise InputError(f"card '{self.card_file}' exists; remove it or choose another name")
+        for file in (self.card_file, *beside_card(self.card_file)):
+            if file.exists() and not resumed:
+                what = "card" if file == self.card_file else "statement"
+                raise InputError(f"{what} '{file}' exists; remove it or choose another name")
         if not self.card_file.parent.is_dir():
             raise InputError(f"card '{self.card_file}' cannot be written: there is no folder '{self.card_file.parent}'")
 
@@ -297,17 +312,21 @@ class Job:
         card = self.publisher.card(*self.screen.released)
         released = msgspec.structs.replace(card.released, rows=progress.rows, classes=progress.groups)
         card = msgspec.structs.replace(card, released=released, checkpoint=None if head is None else head.text)
-        if self._bill is not None:
-            card = self._bill.sign(card)
         if self.target.is_file():
             with self.target.open("rb") as file:
                 card = card.for_file(self.target.name, hashlib.file_digest(file, "sha256").hexdigest())
+        return self._save_card(card)
+
+    def _save_card(self, unnamed: Card) -> Card:
+        """Put the card, with its names and the ledger's head, and its statement in their places."""
+        card = self.naming.name(unnamed if self._bill is None else self._bill.sign(unnamed))
         fresh = self.card_file.with_name(f".{os.getpid()}.partial-{self.card_file.name}")
         try:
             fresh.write_text(card.to_json(), encoding="utf-8")
             fresh.replace(self.card_file)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
+        write_statement(self.card_file, card)
         return card
 
 
@@ -320,6 +339,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     ledger: str | Path | None = None,
     card: str | Path | None = None,
     follow: bool = False,
+    naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
     r"""Publish the records of a feed to a file with its card, as `sfumato stream` does; `-` is a pipe.
@@ -343,5 +363,6 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         follow,
         clock=setup.clock,
         ledger=None if ledger is None else Path(ledger),
+        naming=naming,
     )
     return job.run(hooks)

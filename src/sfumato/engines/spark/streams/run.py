@@ -27,6 +27,9 @@ from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
 from sfumato.errors import InputError, ParameterError
+from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.sink import STDOUT
 from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
@@ -109,6 +112,7 @@ class SparkRun:
     follow: bool = False
     mark: str = ""
     ledger: Path | None = None
+    naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
         if self._bill is None:
@@ -167,7 +171,8 @@ class SparkRun:
                     "another checkpoint, and follow a growing folder"
                 )
             return found
-        for place, what in ((self.target, "output"), (self.card_file, "card")):
+        statements = [(file, "statement") for file in beside_card(self.card_file)]
+        for place, what in ((self.target, "output"), (self.card_file, "card"), *statements):
             if place.exists():
                 raise InputError(f"{what} '{place}' exists; remove it or choose another name")
             if not place.parent.is_dir():
@@ -186,6 +191,8 @@ class SparkRun:
         query = (writer if self.follow else writer.trigger(availableNow=True)).start()
         try:
             while not query.awaitTermination(PATIENCE):
+                if not self.card_file.exists() and any(self.target.iterdir()):
+                    self._save_card(self.stream.card())  # readers need not wait for the end
                 if stop():
                     return False
         finally:
@@ -208,13 +215,18 @@ class SparkRun:
         card = self.stream.card()
         released = msgspec.structs.replace(card.released, rows=rows, classes=groups, file=self.target.name)
         card = msgspec.structs.replace(card, released=released).for_checkpoint(head.text)
-        card = card if self._bill is None else self._bill.sign(card)
+        return Outcome(self._save_card(card), StreamProgress(0, rows, groups, held), complete)
+
+    def _save_card(self, unnamed: Card) -> Card:
+        """Put the card, with its names and the ledger's head, and its statement in their places."""
+        card = self.naming.name(unnamed if self._bill is None else self._bill.sign(unnamed))
         try:
             write_durably(self.card_file, card.to_json().encode())
             self.card_file.chmod(0o644)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
-        return Outcome(card, StreamProgress(0, rows, groups, held), complete)
+        write_statement(self.card_file, card)
+        return card
 
 
 def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and what goes with it
@@ -229,6 +241,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     ledger: Path | None = None,
     card: Path | None = None,
     follow: bool = False,
+    naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
     """Publish a folder of records to a folder through many publishers, as `sfumato stream --engine spark` does.
@@ -245,7 +258,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     if STDOUT in {feed, output}:
         raise ParameterError("a stream on Spark goes from a folder to a folder; - is none")
     stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
-    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger)
+    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, naming)
     return run.run(read_growing(spark_session(master), feed), hooks)
 
 

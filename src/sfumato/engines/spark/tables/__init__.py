@@ -15,6 +15,7 @@ import polars as pl
 
 from sfumato.engines.spark.folders import plain_columns, quote_name
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.tables.coarsening import coarsen_rows
 from sfumato.engines.spark.tables.counting import (
     ROWS,
     CountedRows,
@@ -76,7 +77,7 @@ def anonymize(
     """
     chosen = without_rows(algorithm)
     rows, report = take_in_rows(plain_columns(frame), schema)
-    settled = settled_schema(rows, schema, models)
+    rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     release = _release(rows, chosen, settled, models, most_points)
     if report is None:
         return release
