@@ -20,6 +20,10 @@ DECLARED = Schema(
         "age": Attribute("age", Role.OTHER, Kind.INTEGER, bounds=(0, 99), missing=("", "?", "-9")),
         "cost": Attribute("cost", Role.OTHER, Kind.NUMBER, bounds=(0.5, 9.5)),
         "day": Attribute("day", Role.OTHER, Kind.DATE, bounds=(dt.date(2026, 1, 1), dt.date(2026, 1, 31))),
+        "start": Attribute(
+            "start", Role.OTHER, Kind.TIMESTAMP, bounds=(dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 2, 12))
+        ),
+        "wage": Attribute("wage", Role.OTHER, Kind.NUMBER, bounds=(0, 2000), decimal=",", thousands="."),
         "sex": Attribute("sex", Role.OTHER, Kind.CATEGORY, categories=("F", "it's"), missing=("?",)),
         "name": Attribute("name", Role.IDENTIFIER),
     }
@@ -28,6 +32,8 @@ CELLS = {
     "age": ["31", "100", "-1", "-9", "x", "1.5", "?", None],
     "cost": ["1.5", "9.6", ".4", "1,5", "inf", "nan", "?", None],
     "day": ["2026-01-31", "2026-02-01", "31.01.2026", "2026-01-02 08:00:00", None],
+    "start": ["2026-01-01 00:00:00", "2026-01-02T12:00:00", "2026-01-02 12:00:01", "2025-12-31", "soon", None],
+    "wage": ["1.999,5", "2.000,5", "12,5", "1.5.5", "x", None],
     "sex": ["F", "it's", "f", "?", None],
     "name": ["anybody", "?", None],
 }

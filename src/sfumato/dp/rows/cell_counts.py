@@ -8,14 +8,17 @@ and moves a value to the nearest bound, without a word (Haeberlen, Pierce & Nara
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from sfumato.dp.questions.expression import seconds_of
 from sfumato.dp.questions.request import Request
 from sfumato.dp.rows.dialect import Dialect, double, refuse_stored
 from sfumato.dp.rows.statement import SqlTable, Statement
 from sfumato.promise.unit import ProtectRows
 from sfumato.schema import Attribute, Schema
+from sfumato.schema.attribute import Bound
 from sfumato.schema.times import bound_number
 from sfumato.table.parse_report import CellCount, ColumnReport, ParseReport, limits_words, quoted
 
@@ -87,7 +90,7 @@ class _Column:
         if attribute.bounds is None or not attribute.public:
             return "FALSE"
         number = f"CAST({cell} AS {self._statement.dialect.double})"
-        low, high = (double(bound_number(limit)) for limit in attribute.bounds)
+        low, high = (double(_number(limit)) for limit in attribute.bounds)
         return f"{number} < {low} OR {number} > {high}"
 
     def report(self, rows: int, found: Sequence[Any]) -> ColumnReport:
@@ -103,3 +106,8 @@ class _Column:
             example=None if found[3] is None else quoted(found[3]),
             limits=limits_words(self.attribute),
         )
+
+
+def _number(limit: Bound) -> float:
+    """Return a bound as engines count: days for a date, seconds for a time."""
+    return seconds_of(limit) if isinstance(limit, dt.datetime) else float(bound_number(limit))

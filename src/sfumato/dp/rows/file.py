@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
+
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.duckdb import DuckRows, quote_text
 from sfumato.dp.rows.held_file import HeldFile
@@ -90,12 +92,23 @@ class FileRows:
     def _read(self, held: HeldFile) -> DuckRows:
         head = _head(held)
         if head[:4] == b"PAR1":
-            return DuckRows.of_scan(held.place, f"read_parquet({quote_text(held.place)})", self._schema, held.digest)
+            scan = f"read_parquet({quote_text(held.place)})"
+            return DuckRows.of_scan(held.place, scan, self._schema, held.digest, _zones(held))
         if head[:6] == b"ARROW1" or head[:1024].lstrip()[:1] == b"{":
             content = held.content()
             frame = decode(content, str(self._path), self._path, empty=True).frame
             return DuckRows.of_content(frame, self._schema, hashlib.sha256(content).hexdigest())
         return DuckRows.of_scan(held.place, _csv(held, head), self._schema, held.digest)
+
+
+def _zones(held: HeldFile) -> dict[str, str]:
+    """Return the zones in which a Parquet file's moments were written, which DuckDB does not read."""
+    try:
+        kinds = pl.read_parquet_schema(held.place)
+    except (pl.exceptions.PolarsError, OSError):  # the engine refuses a broken file in its own time
+        return {}
+    zones = {name: getattr(kind, "time_zone", None) for name, kind in kinds.items()}
+    return {name: zone for name, zone in zones.items() if zone is not None}
 
 
 def _csv(held: HeldFile, head: bytes) -> str:

@@ -30,7 +30,8 @@ STORED = {
     **dict.fromkeys((20, 21, 23), StorageType.WHOLE),
     **dict.fromkeys((700, 701, 1700), StorageType.REAL),
     1082: StorageType.DAY,
-    **dict.fromkeys((1114, 1184), StorageType.MOMENT),
+    1114: StorageType.MOMENT,
+    1184: StorageType.ZONED,
 }
 SETTINGS = "-c TimeZone=UTC -c DateStyle=ISO,YMD -c extra_float_digits=1 -c standard_conforming_strings=on -c jit=off"
 
