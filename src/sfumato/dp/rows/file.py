@@ -21,7 +21,7 @@ from sfumato.dp.rows.duckdb import DuckRows, quote_text
 from sfumato.dp.rows.held_file import HeldFile
 from sfumato.errors import InputError
 from sfumato.schema import Reading, Schema
-from sfumato.table import Table
+from sfumato.table import ParseReport, Table
 from sfumato.table.formats import PLAIN, find_format
 from sfumato.table.formats.delimited import read_header
 from sfumato.table.formats.dialect import find_dialect
@@ -91,6 +91,18 @@ class FileRows:
         """Return the SHA-256 of the file's content, computed again when somebody wrote to the file."""
         with self.look() as rows:
             return rows.fingerprint()
+
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns, with row numbers: for the curator alone."""
+        with self.look() as rows:
+            report = rows.parse_report()
+        return report.located(ParseReport.of(self._strictly(), self._schema)) if report.matters else report
+
+    def _strictly(self) -> Table:
+        """Return the rows as a strict reading of the whole file finds them."""
+        held, _ = self._opened
+        with held.unchanged():
+            return decode(held.content(), str(self._path), self._path, empty=True, reading=self.reading)
 
     def _open(self, held: HeldFile | None = None) -> tuple[HeldFile, DuckRows]:
         held = HeldFile(self._path) if held is None else held
