@@ -86,6 +86,7 @@ def anonymize(
                 naming=naming.build(),
                 step=step,
             )
+        intake.tell(outcome.intake, chosen.fate)
         say_what_left(outcome, output, report, json=json, card=outcome.card)
         return 0
     if report is not None and chosen.private:
