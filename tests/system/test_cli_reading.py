@@ -137,6 +137,7 @@ def test_a_ledger_reads_its_file_as_it_was_declared(capsys: pytest.CaptureFixtur
     assert run([*CREATE, *MARKS]) == 0
     assert lines_for_the_steward(capsys.readouterr().err) == GUESSES
     assert abs(answer('SELECT COUNT("alter") FROM "in"', capsys) - 60) < 2
+    assert abs(answer('SELECT AVG("köst") FROM "in"', capsys) - 4.4) < 0.5
 
 
 @pytest.mark.parametrize("quote", ["'", "none"])
