@@ -11,12 +11,14 @@ from collections.abc import Iterator
 import polars as pl
 
 from sfumato.schema import Attribute, Role, Schema
-from sfumato.schema.detection import detected
+from sfumato.schema.detection import detected, possible_formats, possible_marks
+from sfumato.schema.kinds import is_missing
 from sfumato.schema.missing_marks import marks_in
 from sfumato.schema.schema import toml_value
 from sfumato.table.formats.dialect import QUOTE
 from sfumato.table.table import Table
 
+PROBE = 1000  # cells that show whether a column could have marks at all: if so, all of them agree
 READ = (Role.QUASI, Role.SENSITIVE)  # the roles whose cells are read; others are dropped, or passed on unchanged
 HEADING = "# How the file is written. What is declared here is not guessed again."
 
@@ -73,7 +75,7 @@ def _open_columns(table: Table, schema: Schema | None) -> Iterator[tuple[pl.Seri
 
 def _sentences(column: pl.Series, declared: Attribute) -> list[str]:
     told = []
-    if declared.kind is None and declared.role in READ and not _listed(declared):
+    if declared.kind is None and declared.role in READ and not _listed(declared) and _may_be_marked(column, declared):
         told = _marks(detected(declared, column), declared)
     marks = undeclared_marks(column, declared)
     if marks:
@@ -82,6 +84,13 @@ def _sentences(column: pl.Series, declared: Attribute) -> list[str]:
         listed = ", ".join(f"'{mark}'" for mark in marks)
         told.append(f"{listed} in column '{column.name}' {said}: declare it with --missing or in the schema)")
     return told
+
+
+def _may_be_marked(column: pl.Series, declared: Attribute) -> bool:
+    """Return whether the first cells could be numbers with marks, or dates with a format."""
+    first = column.head(PROBE)
+    present = first.filter(~is_missing(first, declared.missing))
+    return bool(present.is_empty() or possible_marks(present) or possible_formats(present))
 
 
 def _listed(declared: Attribute) -> bool:
