@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,6 +138,6 @@ def test_a_line_inside_a_quoted_cell_that_looks_like_a_row_is_told(give: Callabl
         ({"decimal": ",", "thousands": ","}, "give two different marks"),
     ],
 )
-def test_a_reading_that_cannot_be_is_refused(given: dict[str, str], sentence: str) -> None:
+def test_a_reading_that_cannot_be_is_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SchemaError, match=sentence):
         Reading(**given)
