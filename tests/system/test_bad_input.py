@@ -179,7 +179,7 @@ AGE = b'[columns.age]\nrole = "quasi"\n'
         (AGE + b'hierarchy = "no.csv"', "hierarchy 'no.csv' cannot be read"),
         (AGE + b'hierarchy = "ragged.csv"', "ragged.csv row 2: found 2 levels; wanted 3"),
         (AGE + b'categories = ["20", "21"]', "row 3: '22' is not among the declared categories"),
-        (AGE + b'type = "date"', "column 'age' row 1: '20' is not a date"),
+        (AGE + b'type = "date"', "column 'age': 30 of 30 filled cells are no date, the first is '20' in row 1"),
         (AGE + b'[columns.zip]\nrole = "quasi"', "there is no column 'zip'"),
     ],
 )

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag, Input, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
@@ -36,6 +37,7 @@ def anonymize(
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
     ledger: Path | None = None,
@@ -59,7 +61,7 @@ def anonymize(
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
-    schema = roles.build()
+    schema = intake.declared(roles.build())
     chosen = chosen_anonymizer(algorithm)
     asked = asked_models(models, schema, needed=not chosen.private)
     if engine.spark:
@@ -80,6 +82,7 @@ def anonymize(
         from sfumato.table import io
 
         original, digest = io.read_hashed(table, empty=chosen.private)
+        original = chosen.take_in(original, schema)
         charge = _charge(ledger, table, digest)
         step("anonymizing")
         if explain:
@@ -93,6 +96,7 @@ def anonymize(
             from sfumato.report import table_report
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+    intake.tell(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
     say_what_left(final, output, report, json=json, steward=release.steward)

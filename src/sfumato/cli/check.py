@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Columns, Flag, Input, names
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
+    from sfumato.table import ParseReport
 
 
 def check(
@@ -24,6 +26,7 @@ def check(
     schema: Path | None = None,
     c: float = 2.0,
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     json: Flag = False,
 ) -> int:
     """Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.
@@ -42,32 +45,35 @@ def check(
     """
     from sfumato.evaluate import Requirement
     from sfumato.schema import Schema
+    from sfumato.table.parse_report import IN_TABLES
 
     wanted = [Requirement.parse(entry) for entry in names(require)]
     models = [model for entry in wanted for model in entry.models(names(sensitive))]
-    declared = Schema.from_toml(schema) if schema else None
+    declared = intake.declared(Schema.from_toml(schema) if schema else Schema())
     measure = _on_spark if engine.spark else _on_this_machine
-    found = measure(
-        table, engine.master, quasi=names(quasi), sensitive=names(sensitive), schema=declared, c=c, models=models
-    )
+    asked: Any = {"quasi": names(quasi), "sensitive": names(sensitive), "schema": declared, "c": c, "models": models}
+    found, read = measure(table, engine.master, **asked)
     broken = [line for entry in wanted if (line := entry.breach(found))]
     sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
+    intake.tell(read, IN_TABLES)
     sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
     return 1 if broken else 0
 
 
-def _on_this_machine(table: Path, _master: str | None, **asked: Any) -> Measures:
+def _on_this_machine(table: Path, _master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
     from sfumato.evaluate import check as measure
+    from sfumato.evaluate.check import take_in_sensitive
     from sfumato.table import read
 
-    return measure(read(table), **asked)
+    taken = take_in_sensitive(read(table), asked["sensitive"], asked["schema"])
+    return measure(taken, **asked), taken.intake
 
 
-def _on_spark(table: Path, master: str | None, **asked: Any) -> Measures:
+def _on_spark(table: Path, master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
     from sfumato.engines.spark import check as measure
     from sfumato.engines.spark import read_folder, spark_session
 
-    return measure(read_folder(spark_session(master), table), **asked)
+    return measure(read_folder(spark_session(master), table), **asked), None
 
 
 def _text(found: Measures) -> str:

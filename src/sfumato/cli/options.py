@@ -48,6 +48,8 @@ class RoleOptions:
         other: What to do with columns that have no role; without it they are refused.
         schema: TOML file with roles, types, bounds, categories and hierarchies.
         hierarchy: Hierarchy of a column, as in age=age.csv or zip=zip.toml; may be repeated.
+        coarsen: Rule for a sensitive or other column, as in cost=round:100,top:10000, cost=bands:0,500,1000,
+            cost=microaggregate:10 or visited=period:month; may be repeated.
     """
 
     quasi: Columns = ()
@@ -57,6 +59,7 @@ class RoleOptions:
     other: Literal["keep", "drop"] | None = None
     schema: Path | None = None
     hierarchy: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=FILE", show_default=False)] = ()
+    coarsen: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=RULE", show_default=False)] = ()
 
     def build(self) -> Schema:
         """Return the schema file, if any, with the roles and hierarchies named on the command line laid over it."""
@@ -72,6 +75,8 @@ class RoleOptions:
         schema = named if self.schema is None else Schema.from_toml(self.schema).updated(named)
         for entry in self.hierarchy:
             schema = _with_hierarchy(schema, entry)
+        for entry in self.coarsen:
+            schema = _with_rule(schema, entry)
         return schema
 
 
@@ -89,3 +94,12 @@ def _with_hierarchy(schema: Schema, entry: str) -> Schema:
     plain = replace(schema.columns[name], kind=Kind.CATEGORY, bounds=None, categories=None)
     column = replace(plain, hierarchy=read_hierarchy(file), hierarchy_file=file)
     return replace(schema, columns={**schema.columns, name: column})
+
+
+def _with_rule(schema: Schema, entry: str) -> Schema:
+    from sfumato.schema import Coarsening
+
+    name, equals, rule = entry.partition("=")
+    if not equals:
+        raise ParameterError(f"coarsening '{entry}' is not of the form cost=round:100")
+    return schema.with_coarsening(name, Coarsening.parse(name, rule))

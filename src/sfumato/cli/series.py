@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.findings import say
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.outputs import Outputs, say_what_left
 from sfumato.cli.progress import steps
@@ -55,6 +56,7 @@ def republish(
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
     json: Flag = False,
@@ -77,12 +79,12 @@ def republish(
 
     if output is None and (card or report):
         raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")
-    schema = roles.build()
+    schema = intake.declared(roles.build())
     asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
     with Staging() as staging, steps(3) as step:
         outputs = None if output is None else Outputs.place(staging, output, card, report)
         step("reading")
-        original = read(table)
+        original = chosen.take_in(read(table), schema)
         step("publishing")
         release = publish(original, schema, asked, history, chosen, layer=layer)
         step("writing")
@@ -91,5 +93,6 @@ def republish(
             from sfumato.report import table_report
 
             outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+    intake.tell(original.intake, chosen.fate)
     say_what_left(final, output or history, report, json=json, steward=release.steward)
     return 0

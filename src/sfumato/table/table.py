@@ -6,11 +6,14 @@ Any eager dataframe comes in through narwhals, and a release goes out as the sam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sfumato.errors import InputError, suggestion
+
+if TYPE_CHECKING:
+    from sfumato.table.parse_report import ParseReport
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,7 @@ class Table:
     frame: pl.DataFrame
     backend: str = "polars"
     delimiter: str = ","
+    intake: ParseReport | None = None  # what became of the cells, once they were read as a schema declares them
 
     @classmethod
     def from_frame(cls, frame: Any) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ from sfumato.release import Card, Release
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.table.distinct import Numbering, distinct
+from sfumato.table.parse_report import IN_PRIVATE_TABLES, IN_TABLES, Fate, take_in
 from sfumato.tabular.card import make_card
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
@@ -110,6 +111,25 @@ class Anonymizer(Validated, ABC):
     @abstractmethod
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
         """Return an anonymous release of `table`; `rng=None` is the secure source."""
+
+    @property
+    def fate(self) -> Fate:
+        """What becomes of cells that cannot be read or lie outside of what is declared."""
+        return IN_PRIVATE_TABLES if self.private else IN_TABLES
+
+    def take_in(self, table: Table, schema: Schema) -> Table:
+        """Return the table with what became of its cells (`intake`); refused where more than the declared share failed.
+
+        What a private algorithm does must not depend on one row, so that it refuses only if a share is declared.
+
+        >>> import polars as pl, sfumato as sf
+        >>> schema = sf.Schema({"age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(0, 99))})
+        >>> people = sf.Table(pl.DataFrame({"age": ["x", "31"]}))
+        >>> sf.PrivateMondrian(epsilon=1).take_in(people, schema).column("age").to_list()
+        [None, '31']
+        """
+        declared = replace(schema, failed=1.0) if self.private and schema.failed is None else schema
+        return take_in(table, declared)
 
     def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
         """Return a line for each release that the algorithm chose among; refused where it weighs none.

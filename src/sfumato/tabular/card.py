@@ -13,6 +13,7 @@ from sfumato.models.measures import l_distinct
 from sfumato.release.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.problem import Problem
 from sfumato.version import __version__
 
@@ -49,7 +50,7 @@ def make_card(
         classes=groups.count,
         models=measured,
         measures=_measures(groups),
-        settings=settings,
+        settings=settings | rules_on_card(problem.schema.columns.values()),
         order="kept" if settings.get("keep_order") else "shuffled",
     )
     person = problem.schema.person
@@ -108,7 +109,7 @@ def _finding(model: Model, measured: float) -> Finding:
 
 
 def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, seeded: bool) -> list[str]:
-    warnings = []
+    warnings = [] if problem.table.intake is None else problem.table.intake.warnings
     columns = problem.schema.columns
     others = [name for name, attribute in columns.items() if attribute.role is Role.OTHER]
     if others:

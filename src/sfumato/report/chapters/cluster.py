@@ -13,6 +13,7 @@ from sfumato.evaluate.check import Risk
 from sfumato.release import Card
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ATTACKED, PERSONS, ClassSizes, attackers, sizes_and_chart
+from sfumato.report.chapters.signing import card_warnings
 from sfumato.report.page.markup import Markup, element, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
@@ -97,9 +98,9 @@ def cluster_report(
         Section("The public card", public_card(card)),
     ]
     left = f"{count(card.released.rows)} rows in {count(after.classes)} classes"
-    chapter = Chapter(
-        title or TITLE, _summary(evidence), sections, RAW, [Gist(card.door, left, pledge(card), card.audits)]
-    )
+    gist = Gist(card.door, left, pledge(card), card.audits)
+    warnings = card_warnings([card], card.audits)
+    chapter = Chapter(title or TITLE, _summary(evidence), sections, RAW, [gist], warnings)
     return collect(title or TITLE, [chapter])
 
 

@@ -22,6 +22,7 @@ from sfumato.release import Card, Release
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
+from sfumato.tabular.coarsen import coarsen_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Evidence:
     @classmethod
     def of(cls, table: Table, schema: Schema, release: Release) -> Evidence:
         """Return the evidence, measured."""
-        settled = schema.settled(table)
+        table, settled = coarsen_table(table, schema.settled(table))
         quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
         released = _rows_with_values(release)
         shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]

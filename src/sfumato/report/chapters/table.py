@@ -7,19 +7,24 @@ normalised certainty penalty of Xu et al. 2006, over the table that of Ghinita e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sfumato.evaluate.utility import histogram, variance_lost
 from sfumato.release import Finding, Release
 from sfumato.report import charts
 from sfumato.report.chapters.evidence import Evidence
+from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
+from sfumato.report.chapters.signing import card_warnings, table_warnings
 from sfumato.report.page.markup import Markup, element, figure, fold, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
 from sfumato.report.page.words import count, percent, pledge, promise, units
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import DAY
 from sfumato.table import Table
+from sfumato.table.parse_report import take_in
 
 TITLE = "Release of a table"
 RAW = "Counts, losses, histograms and risks are measured against the original rows."
@@ -67,6 +72,7 @@ def table_chapter(
     >>> [section.heading for section in chapter.sections][:3]
     ['What is promised', 'What attacks found', 'What is not promised']
     """
+    table = take_in(table, schema)
     evidence = Evidence.of(table, schema, release)
     tried = release.card.audits if findings is None else findings
     sections = [
@@ -74,12 +80,14 @@ def table_chapter(
         Section("What attacks found", claims_table(tried)),
         Section("What is not promised", limits([release.card])),
         *(Section(name, part(evidence)) for name, part in SECTIONS.items()),
+        *intake_sections(table.intake),
         Section("The public card", public_card(release.card)),
     ]
     classes = f" in {count(len(evidence.sizes))} classes" * (release.card.released.classes is not None)
     left = f"{count(release.table.rows)} rows{classes}"
     gist = Gist(release.card.door, left, pledge(release.card), tried)
-    return Chapter(heading, _summary(evidence), sections, RAW, [gist])
+    warnings = [*card_warnings([release.card], tried), *table_warnings(evidence)]
+    return Chapter(heading, _summary(evidence), sections, RAW, [gist], warnings)
 
 
 def _summary(evidence: Evidence) -> Markup:
@@ -196,13 +204,15 @@ def _picture(evidence: Evidence, name: str) -> Markup:
     )
     if found.edges is None:
         return figure(title, charts.categories(found), numbers)
-    return figure(title, charts.spans(found, dates=attribute.kind is Kind.DATE), numbers)
+    if attribute.kind is Kind.TIMESTAMP:
+        found = replace(found, edges=found.edges / DAY)
+    return figure(title, charts.spans(found, dates=attribute.kind in {Kind.DATE, Kind.TIMESTAMP}), numbers)
 
 
-SECTIONS = {
+SECTIONS = {  # what decides first, then the evidence
+    "Risks": risks_before_and_after,
+    "Loss per column": loss_per_column,
     "Rows and columns": rows_and_columns,
     "Class sizes": class_sizes,
-    "Loss per column": loss_per_column,
     "Before and after": before_and_after,
-    "Risks": risks_before_and_after,
 }

@@ -136,6 +136,7 @@ def republish(
     """
     request = Layered(layer, _with_boxes(Mondrian() if anonymizer is None else anonymizer))
     _refuse_models(models)
+    _refuse_moving_values(schema)
     with History.open(history) as past:
         problem = Problem.of(table, schema, list(models))
         quasi, sensitive = problem.schema.names(Role.QUASI), problem.schema.names(Role.SENSITIVE)
@@ -179,6 +180,16 @@ def _with_boxes(anonymizer: Anonymizer) -> PartitionAnonymizer:
     if not anonymizer.has_boxes:
         raise ParameterError(f"{anonymizer.algorithm} has no boxes that a series could widen; choose another algorithm")
     return anonymizer
+
+
+def _refuse_moving_values(schema: Schema) -> None:
+    """Refuse a rule under which a person's value changes when other rows come or go."""
+    for name, attribute in schema.columns.items():
+        if attribute.coarsen is not None and attribute.coarsen.microaggregate is not None:
+            raise SchemaError(
+                f"column '{name}': coarsening {attribute.coarsen.text} gives a person another value in each release; "
+                "declare round, bands, top, bottom or period for a series"
+            )
 
 
 def _refuse_models(models: Sequence[Model]) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 
 from sfumato.engines.spark.folders import plain_columns, quote_name
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.tables.coarsening import coarsen_rows
 from sfumato.engines.spark.tables.counting import (
     ROWS,
     CountedRows,
@@ -73,7 +74,7 @@ def anonymize(
     """
     chosen = without_rows(algorithm)
     rows = plain_columns(frame)
-    settled = settled_schema(rows, schema, models)
+    rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     if isinstance(chosen, Microaggregator):
         return _release_in_blocks(rows, chosen, settled, models)
     names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))

@@ -27,8 +27,9 @@ from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Guarantee, Released
 from sfumato.schema import Kind, Schema
+from sfumato.schema.times import EPOCH, time_text
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import (
@@ -125,7 +126,10 @@ class PrivateMondrian(PrivateAnonymizer):
         boxes = [(box, count) for box, count in share_out(tree, max(0, round(tree.count))) if count]
         frame = _write_boxes(columns, boxes, source)
         released = Released(
-            rows=frame.height, columns=released_columns(columns), classes=len(boxes), settings=self.settings()
+            rows=frame.height,
+            columns=released_columns(columns),
+            classes=len(boxes),
+            settings=self.settings() | rules_on_card(column.attribute for column in columns),
         )
         card = private_card(
             algorithm=self.algorithm,
@@ -171,6 +175,9 @@ def _ends(column: PublicColumn, low: int, high: int) -> tuple[str, str]:
     if column.attribute.kind is Kind.NUMBER:
         step = (last - first) / GRID
         return str(first + low * step), str(first + (high + 1) * step)
+    if column.attribute.kind is Kind.TIMESTAMP:
+        step = (last - first) / GRID
+        return time_text(first + low * step), time_text(first + (high + 1) * step)
     numbers = (int(first) + low, int(first) + high)
     if column.attribute.kind is Kind.DATE:
         days = [(EPOCH + dt.timedelta(days=number)).isoformat() for number in numbers]

@@ -35,6 +35,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import kept_promises
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.public_columns import PublicColumn, public_columns
@@ -225,7 +226,7 @@ def _card(
         models=[]
         if groups is None
         else [MeasuredModel(model=model.name, asked=plan.k, measured=model.measure(groups))],
-        settings={**chosen.settings(plan), "scheme": scheme},
+        settings={**chosen.settings(plan), "scheme": scheme, **rules_on_card(column.attribute for column in columns)},
     )
     return private_card(
         algorithm=chosen.algorithm,
