@@ -8,6 +8,8 @@ the original rows: the findings are the steward's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sfumato.audit.gate.inference import inference
 from sfumato.audit.gate.linkability import linkability
 from sfumato.audit.gate.originals import name_finding, original_findings
@@ -17,14 +19,15 @@ from sfumato.audit.gate.singling_out import singling_out
 from sfumato.audit.gate.verdict import Verdict, blame
 from sfumato.audit.gate.view import View
 from sfumato.core.parameters import Whole
-from sfumato.errors import InputError, ParameterError
-from sfumato.release import Card, Finding
+from sfumato.errors import InputError, ParameterError, SfumatoError
+from sfumato.release import Card, Finding, Release
 from sfumato.release.finding import leave_unaudited
 from sfumato.schema import Schema
 from sfumato.table import Table
 
-__all__ = ["ATTACKS", "gate", "name_finding"]
+__all__ = ["ATTACKS", "WP216", "gate", "gate_release", "name_finding", "summary"]
 
+WP216 = ("singling out", "linkability", "inference")
 ATTACKS = 500
 MANY_CELLS = 5_000_000  # rows times columns beyond which fewer attacks are made
 FEWEST = 100
@@ -45,9 +48,9 @@ def gate(  # noqa: PLR0913  # the release, the people, and how hard to try
 ) -> list[Finding]:
     """Return what the three attacks find on a release, beside two that need the original: order and given-back values.
 
-    The threshold is the declared one, or 1/k where the card promises k-anonymity: that chance of meeting the own row
-    in a class is what k-anonymity leaves. `control` holds people of the same kind who are not in the data; without
-    it everybody is attacked a second time as if their own row were not there.
+    The threshold of inference is 1/k where the card promises k-anonymity and this is more: that chance of meeting the
+    own row in a class is what k-anonymity leaves. `control` holds people of the same kind who are not in the data;
+    without it everybody is attacked a second time as if their own row were not there.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(300))
@@ -66,14 +69,45 @@ def gate(  # noqa: PLR0913  # the release, the people, and how hard to try
         raise InputError(f"the control group has no column '{missing[0]}', which the release and the original share")
     view = View.of(release, original, schema, control)
     most = max(FEWEST, min(attacks, attacks * MANY_CELLS // (view.rows * len(view.columns))))
-    least = max(threshold, _share_of_class(card))
     return [
-        _singling_out(view, most, least, seed),
-        _linkability(view, most, least, seed),
-        _inference(view, most, least, seed),
+        _singling_out(view, most, threshold, seed),
+        _linkability(view, most, threshold, seed),
+        _inference(view, most, max(threshold, _share_of_class(card)), seed),
         _recovery(view, most, threshold, seed),
         *original_findings(view, release, original, schema, most, seed),
     ]
+
+
+def gate_release(release: Release, original: Table, schema: Schema) -> list[Finding]:
+    """Return what the gate finds on a release just made; none for a differentially private one, which hides its rows.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(200))
+    >>> schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    >>> release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(10)])
+    >>> any(finding.refuted for finding in gate_release(release, people, schema))
+    False
+    """
+    if release.card.guarantee.neighbours is not None:
+        return []
+    try:
+        return gate(release.table, original, schema.settled(original), release.card)
+    except SfumatoError as problem:
+        return [leave_unaudited("singling out, linkability and inference", str(problem))]
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """Return the risks that the three attacks found, in one line.
+
+    >>> summary([Finding(claim="c", verdict="NOT_REFUTED", evidence={"attack": "linkability", "risk": 0.01})])
+    'linkability 0.01'
+    """
+    told = []
+    for finding in findings:
+        attack, risk, secret = (finding.evidence.get(key) for key in ("attack", "risk", "secret"))
+        if attack in WP216 and risk is not None:
+            told.append(f"{attack}{'' if secret is None else f' of {secret}'} {risk:.2f}")
+    return ", ".join(told)
 
 
 def _released(release: Table, original: Table) -> list[str]:

@@ -46,7 +46,7 @@ def original_findings(
 
 
 def order_finding(view: View, attacks: int, seed: int) -> Finding:
-    """Return whether the row at a person's place is the person's more often than a row elsewhere.
+    """Return whether the row at a person's place fits the person better, more often than worse, than a row elsewhere.
 
     >>> people = Table(pl.DataFrame({"age": list(range(40))}))
     >>> order_finding(View.of(people, people), 40, 1).verdict
@@ -58,8 +58,8 @@ def order_finding(view: View, attacks: int, seed: int) -> Finding:
     hits, control = 0, 0
     for person, place in zip(people.tolist(), places.tolist(), strict=True):
         there, elsewhere = view.distances(person, [person, place]).sum(axis=0)
-        hits += bool(there == 0)
-        control += bool(elsewhere == 0)
+        hits += bool(there < elsewhere)
+        control += bool(elsewhere < there)
     tally = Tally(len(people), hits, len(people), control)
     falls = tally.interval()[0] > THRESHOLD
     evidence: dict[str, object] = {
@@ -73,8 +73,8 @@ def order_finding(view: View, attacks: int, seed: int) -> Finding:
     if falls:
         evidence["remedy"] = "shuffle the rows before they are released"
         evidence["reason"] = (
-            f"the row at a person's place fits the person in {tally.rate:.0%} of cases, another row in "
-            f"{tally.control:.0%}; {evidence['remedy']}"
+            f"the row at a person's place fits the person better than a row elsewhere in {tally.rate:.0%} of cases, "
+            f"worse in {tally.control:.0%}; {evidence['remedy']}"
         )
     return Finding(
         claim="the rows are not in the order of the original",

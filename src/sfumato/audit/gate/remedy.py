@@ -32,7 +32,8 @@ def remedy(column: Column) -> str:
     """
     facts = column.facts
     if facts.role is Role.QUASI:
-        return "ask for a larger k, or drop it"
+        plain = facts.exact[facts.rows].mean() > 0.5
+        return "choose an algorithm that generalises it, or drop it" if plain else "ask for a larger k, or drop it"
     if isinstance(column, Numbers):
         step = shared_step(column.guesses[facts.rows])
         how = "" if step is None else f" to multiples of {step:g}"

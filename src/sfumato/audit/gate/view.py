@@ -15,11 +15,13 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.audit.linkage.fitting import Fits, fit
-from sfumato.core.cells import MISSING_MARKS, Cell, column_text, day_of, limit_columns, number, read
+from sfumato.core.calendar import day_of, time_of
+from sfumato.core.cells import MISSING_MARKS, Cell, column_text, limit_columns, number, read
 from sfumato.errors import InputError
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.series.published import code_texts
 from sfumato.table import Table
+from sfumato.table.coding import listed_texts
 
 Integers = npt.NDArray[np.int64]
 Distances = npt.NDArray[np.int32]
@@ -149,10 +151,9 @@ class View:
         known = {} if schema is None else schema.columns
         columns = []
         for name in shared:
-            values = original.column(name).cast(pl.String).fill_null("")
-            if control is not None:
-                values = pl.concat([values, control.column(name).cast(pl.String).fill_null("")])
-            columns.append(_column(name, column_text(release.frame, name), values, known.get(name)))
+            listed = [_texts(table.column(name), known.get(name)) for table in (original, control) if table is not None]
+            shown = _texts(column_text(release.frame, name), known.get(name))
+            columns.append(_column(name, shown, pl.concat(listed), known.get(name)))
         return cls(columns, release.rows, original.rows, 0 if control is None else control.rows)
 
     @property
@@ -174,11 +175,17 @@ class View:
         return found
 
 
+def _texts(series: pl.Series, attribute: Attribute | None) -> pl.Series:
+    """Return a column as text, with numbers, days and times in plain form where it is declared how they are written."""
+    plain = series if attribute is None or attribute.kind is None else listed_texts(series, attribute)
+    return plain.cast(pl.String).fill_null("")
+
+
 def _column(name: str, shown: pl.Series, values: pl.Series, attribute: Attribute | None) -> Column:
     marks = MISSING_MARKS if attribute is None else (*MISSING_MARKS, *attribute.missing)
     texts, rows = code_texts(shown)
     words = set(values.unique().to_list()) - set(marks)
-    cells = _read_cells(texts, marks, attribute, dated=any(map(day_of, words)))
+    cells = _read_cells(texts, words, marks, attribute)
     role = Role.OTHER if attribute is None else attribute.role
     nothing = np.array([cell == Cell(missing=True) for cell in cells])
     lenient = np.array([cell.missing or cell.everything for cell in cells])
@@ -195,10 +202,15 @@ def _column(name: str, shown: pl.Series, values: pl.Series, attribute: Attribute
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-def _read_cells(texts: Sequence[str], marks: Sequence[str], attribute: Attribute | None, *, dated: bool) -> list[Cell]:
+def _read_cells(texts: Sequence[str], words: set[str], marks: Sequence[str], attribute: Attribute | None) -> list[Cell]:
+    """Return the texts read; a month is all of its days in a column of days, a day all of its times in one of times."""
     cells = [read(text, marks, None if attribute is None else attribute.categories) for text in texts]
-    calendar = dated or (attribute is not None and attribute.kind is Kind.DATE)
-    return [cell.on_calendar() for cell in cells] if calendar else cells
+    kind = None if attribute is None else attribute.kind
+    if kind is Kind.TIMESTAMP or (kind is None and any(map(time_of, words))):
+        return [cell.on_clock() for cell in cells]
+    if kind is Kind.DATE or (kind is None and any(map(day_of, words))):
+        return [cell.on_calendar() for cell in cells]
+    return cells
 
 
 def _are_numbers(cells: Sequence[Cell], words: set[str], attribute: Attribute | None) -> bool:
