@@ -95,7 +95,8 @@ def tell_guesses(table: Table, schema: Schema | None = None) -> None:
     """Tell the steward what was guessed about a file, and which of its cells look like something undeclared."""
     from sfumato.table.guesses import cell_guesses
 
-    tell_sentences((*table.guesses, *cell_guesses(table, schema)))
+    cells = [] if schema is None else cell_guesses(table, schema)
+    tell_sentences((*table.guesses, *cells))
 
 
 def tell_sentences(sentences: Iterable[str]) -> None:
