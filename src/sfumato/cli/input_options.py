@@ -74,12 +74,22 @@ class InputOptions:
         """Return the schema for a file that is written so."""
         return schema.read_as(self.reading())
 
-    def refuse_layout(self, engine: str) -> None:
-        """Refuse a layout of files where an engine reads them, which knows one encoding and finds the delimiter."""
+    def refuse_layout(self, engine: str, schema: Schema | None = None) -> None:
+        """Refuse a layout of files where an engine reads them, which takes UTF-8 and finds the delimiter itself."""
+        from sfumato.table.formats.dialect import DELIMITERS, QUOTE
+        from sfumato.table.formats.encodings import is_utf_8
+
         given = self.reading().layout.to_mapping()
         if given:
             option = next(iter(given))
             raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
+        pinned = self.reading() if schema is None else schema.reading
+        plain = is_utf_8(pinned.encoding) and pinned.quote in (None, QUOTE)
+        if not plain or pinned.delimiter not in (None, *DELIMITERS):
+            raise ParameterError(
+                f"[reading] of the schema is for a file that one machine reads; with --engine {engine} give CSV in "
+                "UTF-8 with double quotes, or Parquet"
+            )
 
 
 def read_told(place: Path | str, options: InputOptions, schema: Schema | None = None) -> Table:
