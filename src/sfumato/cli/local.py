@@ -205,7 +205,8 @@ def mean(
             files.write(final)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
-    lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
+    picked = " (auto: lowest worst-case variance)" if protocol == "auto" else ""
+    lines = f"{words}, from {found.users} reports by {chosen.name}{picked}, ε={chosen.spent:.6g} each\n"
     lines += "".join(f"  warning: {warning}\n" for warning in final.warnings)
     sys.stdout.write(final.to_json() if json else lines)
     return 0
