@@ -112,15 +112,7 @@ def domain(column: Column) -> tuple[float, float]:
     >>> domain(code(pl.Series([31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(16, 94))))
     (16.0, 94.0)
     """
-    attribute = column.attribute
-    if len(column.levels) == 0:
-        raise InputError(f"column '{column.name}' holds no value at all; leave it out")
-    if attribute.hierarchy is not None or not column.kind.numeric:
-        return 0.0, float(len(column.levels) - 1)
-    if attribute.bounds is not None and attribute.public:
-        low, high = (float(bound_number(bound)) for bound in attribute.bounds)
-        return low, high
-    return float(column.levels[0]), float(column.levels[-1])
+    return column.domain
 
 
 def read_regions(column: Column, released: Table) -> Regions:

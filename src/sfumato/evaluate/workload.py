@@ -26,6 +26,7 @@ from sfumato.schema.times import bound_number, read_time
 from sfumato.table import Table
 from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import coarsen_table
 from sfumato.tabular.private.public_columns import domain_ends, domain_words
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Workload(Validated):
         >>> (drawn.queries.high - drawn.queries.low + 1).tolist()
         [[30.0, 1.0]]
         """
-        settled = schema.settled(original)
+        original, settled = coarsen_table(original, schema.settled(original))
         names = (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)) if columns is None else tuple(columns)
         if not names:
             raise InputError("there is no quasi-identifier or sensitive column to ask about; name at least one")

@@ -10,11 +10,12 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfumato.errors import SchemaError, suggestion
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.file import read_hierarchy
+from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.kinds import Kind
 from sfumato.schema.roles import Role
 from sfumato.schema.times import LAST, on_wall, read_time
@@ -24,7 +25,8 @@ Bound = int | float | dt.date
 Word = TypeVar("Word", Role, Kind)
 WRITTEN = ("decimal", "thousands", "format", "zone")
 BOUND_TYPES = {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}
-KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public", *WRITTEN)
+RELEASED = ("coarsen", "accept_unique")
+KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public", *WRITTEN, *RELEASED)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class Attribute:
     thousands: str | None = None
     format: str | None = None  # how dates and times are written, as strptime has it
     zone: str | None = None  # the time zone whose days and hours count
+    coarsen: Coarsening | None = None  # how values are made coarser before a table is released
+    coarsened: Coarsening | None = None  # the rule that the values at hand went through already; not in a file
+    accept_unique: bool = False  # released although its values single rows out
 
     def __post_init__(self) -> None:
         if self.kind is Kind.TIMESTAMP and self.bounds is not None:
@@ -79,7 +84,15 @@ class Attribute:
             return written
         if self.kind is Kind.ORDINAL and self.categories is None:
             return "type ordinal needs categories = [...] in their order"
-        return None if self.categories is None else self._contradicting_categories(self.categories)
+        wrong = None if self.categories is None else self._contradicting_categories(self.categories)
+        return wrong or self._contradicting_rule()
+
+    def _contradicting_rule(self) -> str | None:
+        if self.coarsen is None:
+            return None
+        if self.role not in {Role.SENSITIVE, Role.OTHER}:
+            return f"coarsen is for sensitive and other columns; found {self.role}, which is generalised or dropped"
+        return self.coarsen.misfit(self.kind)
 
     def _contradicting_categories(self, categories: tuple[str, ...]) -> str | None:
         if self.kind not in {Kind.CATEGORY, Kind.ORDINAL, None}:
@@ -104,9 +117,7 @@ class Attribute:
         file = entry.get("hierarchy")
         if file is not None and not isinstance(file, str):
             raise SchemaError(f"column '{name}': hierarchy must be a file name; found {file!r}")
-        public = entry.get("public", True)
-        if not isinstance(public, bool):
-            raise SchemaError(f"column '{name}': public must be true or false; found {public!r}")
+        written: dict[str, Any] = {key: _text(name, key, entry[key]) for key in WRITTEN if key in entry}
         return cls(
             name,
             role=_word(name, "role", entry["role"], Role),
@@ -115,9 +126,11 @@ class Attribute:
             categories=_texts(name, "categories", entry["categories"]) if "categories" in entry else None,
             hierarchy=read_hierarchy(folder / file) if file is not None else None,
             missing=_texts(name, "missing", entry.get("missing", [""])),
-            public=public,
+            public=_flag(name, "public", entry.get("public", True)),
             hierarchy_file=file,
-            **{key: _text(name, key, entry[key]) for key in WRITTEN if key in entry},
+            coarsen=Coarsening.from_mapping(name, entry["coarsen"]) if "coarsen" in entry else None,
+            accept_unique=_flag(name, "accept_unique", entry.get("accept_unique", False)),
+            **written,
         )
 
     def to_mapping(self) -> dict[str, object]:
@@ -136,6 +149,10 @@ class Attribute:
         entry |= {key: value for key in WRITTEN if (value := getattr(self, key)) is not None}
         if not self.public:
             entry["public"] = False
+        if self.coarsen is not None:
+            entry["coarsen"] = self.coarsen.to_mapping()
+        if self.accept_unique:
+            entry["accept_unique"] = True
         return entry
 
 
@@ -198,6 +215,12 @@ def _text(name: str, key: str, value: object) -> str:
     if isinstance(value, str):
         return value
     raise SchemaError(f"column '{name}': {key} must be a text; found {value!r}")
+
+
+def _flag(name: str, key: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise SchemaError(f"column '{name}': {key} must be true or false; found {value!r}")
 
 
 def _texts(name: str, key: str, value: object) -> tuple[str, ...]:

@@ -75,6 +75,19 @@ class Column:
         scaled = (values - low) / (high - low) if high > low else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
 
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The ends of the column's scale: public bounds where declared, else the lowest and highest value of all."""
+        attribute = self.attribute
+        if len(self.levels) == 0:
+            raise InputError(f"column '{self.name}' holds no value at all; leave it out")
+        if attribute.hierarchy is not None or not self.kind.numeric:
+            return 0.0, float(len(self.levels) - 1)
+        if attribute.bounds is not None and attribute.public:
+            low, high = (float(bound_number(bound)) for bound in attribute.bounds)
+            return low, high
+        return self.scale or (float(self.levels[0]), float(self.levels[-1]))
+
     @cached_property
     def shared(self) -> Codes:
         """How many tree levels each code shares with the one before it; all 0 without a hierarchy."""

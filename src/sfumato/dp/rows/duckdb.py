@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
 from sfumato.dp.rows.statement import SqlTable
@@ -25,7 +26,8 @@ from sfumato.errors import InputError
 from sfumato.random import noise_from
 from sfumato.schema import Schema
 from sfumato.schema.times import on_walls
-from sfumato.table import Table
+from sfumato.table import ParseReport, Table
+from sfumato.table.table import text_columns
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -100,7 +102,7 @@ class DuckRows:
         >>> len(DuckRows.of_frame(pd.DataFrame({"age": [31]}), Schema.from_roles(quasi=["age"])).fingerprint())
         64
         """
-        frame = Table.from_frame(data).frame
+        frame = text_columns(Table.from_frame(data).frame)
         kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
         digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
         return cls(lambda: _connect_frame(frame, schema), FRAME, schema, lambda: digest)
@@ -123,6 +125,10 @@ class DuckRows:
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request."""
         return collect(request, self._schema, self._source, DUCKDB, self._execute)
+
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns: for the curator alone."""
+        return count_cells(self._schema, self._source, DUCKDB, self._execute)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the file's or the dataframe's content."""

@@ -157,6 +157,10 @@ class Statement:
         inner = _select(raw, self.source.table)
         return _select(cells, f"({inner}) AS raw") if cells else inner
 
+    def read_cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
+        """Return a raw cell as answers read it: NULL where it is missing or holds no value of its type."""
+        return self._cell(x, stored, attribute)
+
     def _cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
         written = attribute.written
         marks = readable(attribute.missing, stored, attribute.kind, written)

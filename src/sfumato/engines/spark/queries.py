@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.dp.ledger import Ledger
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import Dialect, StorageType
 from sfumato.dp.rows.statement import SqlTable
@@ -29,6 +30,7 @@ from sfumato.engines.spark.folders import file_marks, read_cells, read_lines
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -183,6 +185,11 @@ class SparkRows:
         with _view(self._cells) as table, _view(self._secret_table(request)) as hidden:
             source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})")
             return collect(request, self._schema, source, SPARK, self._execute)
+
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns: for the curator alone."""
+        with _view(self._cells) as table:
+            return count_cells(self._schema, replace(self._source, table=table), SPARK, self._execute)
 
     def fingerprint(self) -> str:
         """Return a hash of the declared columns' rows, whatever their order; kept while the folder's files stay."""

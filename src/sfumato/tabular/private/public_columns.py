@@ -19,6 +19,7 @@ from sfumato.schema.kinds import Kind, is_missing, numbers_in
 from sfumato.schema.times import bound_number
 from sfumato.table import Table
 from sfumato.table.coding import Column, listed_texts
+from sfumato.tabular.coarsen import coarsen_cells
 
 Codes = npt.NDArray[np.int64]
 OUTSIDE = -1
@@ -97,9 +98,20 @@ def public_columns(table: Table, schema: Schema) -> list[PublicColumn]:
     for name, attribute in released.items():
         if attribute.role is Role.OTHER:
             raise SchemaError(f"column '{name}' would be released unchanged; declare its role and domain, or drop it")
+        _refuse_rule(attribute)
     if not released:
         raise SchemaError("no column is released; name quasi-identifiers or sensitive columns")
-    return [PublicColumn.of(table.column(name), attribute) for name, attribute in released.items()]
+    return [PublicColumn.of(*coarsen_cells(table.column(name), attribute)) for name, attribute in released.items()]
+
+
+def _refuse_rule(attribute: Attribute) -> None:
+    """Refuse rules that a private table cannot follow: groups depend on rows, and it makes ranges of its own."""
+    rule = attribute.coarsen
+    if rule is not None and (rule.microaggregate is not None or rule.bands is not None):
+        why = "looks at the rows" if rule.bands is None else "makes ranges, and a private table makes its own"
+        raise SchemaError(
+            f"column '{attribute.name}': coarsening {rule.text} {why}; declare round, top, bottom or period instead"
+        )
 
 
 def domain_words(attribute: Attribute) -> tuple[str, ...] | None:
