@@ -12,7 +12,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.dp.questions.expression import seconds_of
+from sfumato.dp.questions.clock import seconds_of
 from sfumato.dp.questions.request import Request
 from sfumato.dp.rows.dialect import Dialect, double, refuse_stored
 from sfumato.dp.rows.statement import SqlTable, Statement
