@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.input_options import InputOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Columns, Flag, Input, Whole, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
@@ -121,6 +122,7 @@ def stream(
     options: PublisherOptions = PublisherOptions(),
     records: RecordOptions = RecordOptions(),
     on_bad: Annotated[str, Parameter(metavar="ACTION")] = "clamp",
+    written: InputOptions = InputOptions(),
     files: FileOptions = FileOptions(),
     naming: NamingOptions = NamingOptions(),
     engine: EngineOptions = EngineOptions(),
@@ -142,7 +144,9 @@ def stream(
     from sfumato.stream.setup import build
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
-    setup = build(options.publisher, names(column), on_bad=on_bad, **asked)
+    if engine.spark:
+        written.refuse_for("spark")
+    setup = build(options.publisher, names(column), on_bad=on_bad, reading=written.reading(), **asked)
     kept = {**vars(files), "naming": naming.build()}
     epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
     try:

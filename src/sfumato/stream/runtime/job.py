@@ -24,6 +24,7 @@ from sfumato.promise import Neighbours
 from sfumato.release import Card
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import beside_card, write_statement
+from sfumato.schema import Reading
 from sfumato.stream.base import Publisher
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
@@ -91,6 +92,7 @@ class Job:
     report: Path | None = None
     max_failed: float = SHARE
     notes: tuple[str, ...] = ()
+    reading: Reading = Reading()  # noqa: RUF009 - frozen
     naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
@@ -120,7 +122,7 @@ class Job:
         """Publish until the input ends or a hook says stop; what has left by then has its card."""
         self._refuse_existing()
         with nullcontext() if self.checkpoint is None else CheckpointFolder.open(self.checkpoint) as store:
-            feed = Feed(self.source, self.screen.wanted, follow=self.follow)
+            feed = Feed(self.source, self.screen.wanted, follow=self.follow, reading=self.reading)
             sink = Sink(self.target, self.publisher, self.screen.released)
             self._refuse_older(None if store is None else store.load(), sink)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
@@ -202,6 +204,7 @@ class Job:
             "output": str(self.target if self.target == STDOUT else self.target.resolve()),
             **self.publisher.parameters(),
             "on-bad": bad.action,
+            **({"reading": written} if (written := self.reading.to_mapping()) else {}),
             "quarantine": None if bad.file is None else str(bad.file.resolve()),
         }
 
@@ -280,6 +283,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         report=None if report is None else Path(report),
         max_failed=max_failed,
         notes=setup.notes,
+        reading=setup.reading,
         naming=naming,
     )
     return job.run(hooks)
