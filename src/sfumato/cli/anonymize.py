@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.gate import attack, page, say_fallen, say_risks
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.naming_options import NamingOptions
@@ -86,11 +87,12 @@ def anonymize(
                 naming=naming.build(),
                 step=step,
             )
+        intake.tell(outcome.intake, chosen.fate)
         say_what_left(outcome, output, report, json=json, card=outcome.card)
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
-    with Staging() as staging, steps(4 if report else 3) as step:
+    with Staging() as staging, steps(5 if report else 4) as step:
         outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         from sfumato.tabular.charge import Charge
@@ -103,17 +105,20 @@ def anonymize(
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
             release = _released(chosen, original, schema, asked, charge)
+        step("attacking")
+        with listening(step.share):
+            found = attack(release, original, schema)
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
             step("reporting")
-            from sfumato.report import table_report
-
-            outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+            outputs.report.write_text(page(original, schema, release, found), encoding="utf-8")
+    say_fallen(found)
     intake.tell(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
     say_what_left(release, output, report, json=json, card=final, read=original.rows)
+    say_risks(found, quiet=json or output == STDOUT)
     return INTERRUPTED if interrupts.happened else 0
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions, tell_sentences
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import steps
 
@@ -37,6 +38,7 @@ def create(
     other_people: Flag = False,
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
 ) -> int:
     """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
 
@@ -61,6 +63,7 @@ def create(
     from sfumato.promise.cost import Accountant, Budget, amount
     from sfumato.schema import Schema
     from sfumato.stream.screens.times import duration
+    from sfumato.table.parse_report import IN_ANSWERS
 
     span = None if horizon is None else duration(horizon)
     terms = Terms(deadline=deadline, horizon=span, population=population, other_people=other_people)
@@ -68,7 +71,7 @@ def create(
     shares = read_shares(analyst)
     with steps(1) as step:
         step("reading")
-        declared = reading.under(Schema.from_toml(schema))
+        declared = reading.under(intake.declared(Schema.from_toml(schema)))
         rows: Any = data
         if engine.spark:
             reading.refuse_for("spark")
@@ -79,6 +82,7 @@ def create(
             ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
         )
     tell_sentences(session.rows.guesses)
+    intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
     return 0
@@ -165,6 +169,7 @@ def new_version(
     data: str,
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
 ) -> int:
     """Declare that the rows have changed; what was spent stays spent.
 
@@ -173,6 +178,7 @@ def new_version(
         data: The new file, or the same one with its new content.
     """
     from sfumato.dp.session import Session
+    from sfumato.table.parse_report import IN_ANSWERS
 
     rows: Any = data
     if engine.spark:
@@ -180,7 +186,8 @@ def new_version(
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
     session = Session.open(ledger, data=rows)
-    number = session.new_version(rows, reading=reading.reading())
+    number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
     tell_sentences(session.rows.guesses)
+    intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0

@@ -67,7 +67,7 @@ def check(
 
 
 def _on_this_machine(table: Path | str, reading: InputOptions, **asked: Any) -> tuple[Measures, ParseReport | None]:
-    from sfumato.evaluate import check as measure
+    from sfumato.evaluate.check import check as measure
     from sfumato.evaluate.check import take_in_sensitive
 
     held = read_told(table, reading, asked["schema"])
@@ -78,8 +78,12 @@ def _on_this_machine(table: Path | str, reading: InputOptions, **asked: Any) -> 
 def _on_spark(table: Path | str, master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
     from sfumato.engines.spark import check as measure
     from sfumato.engines.spark import read_folder, spark_session
+    from sfumato.engines.spark.tables.intake import take_in_sensitive_rows
 
-    return measure(read_folder(spark_session(master), table), **asked), None
+    rows, report = take_in_sensitive_rows(
+        read_folder(spark_session(master), table), asked["sensitive"], asked["schema"]
+    )
+    return measure(rows, **asked), report
 
 
 def _text(found: Measures) -> str:

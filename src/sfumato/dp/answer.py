@@ -92,6 +92,8 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     postprocessing: list[str] = msgspec.field(default_factory=list)
     guarantee: Guarantee | None = None
+    clipped: dict[str, list[int | float | str]] = msgspec.field(default_factory=dict)  # by column, its declared bounds
+    threshold: int | None = None  # the noisy number of units below which a key that is not declared stays inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +159,10 @@ class Answer:
         ranks = {column.name: column.rank_error for column in stored.columns if column.rank_error is not None}
         if ranks:
             settings["rank_error"] = ranks
+        if stored.clipped:
+            settings["clipped_to"] = stored.clipped
+        if stored.threshold is not None:
+            settings["threshold"] = stored.threshold
         other = {name: unit for name, unit in units.items() if unit != OF_THE_ANSWER}
         if other:
             settings["unit_of_scale"] = other
@@ -181,8 +187,20 @@ class Answer:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the numbers: how far off the rank of each quantile may be."""
-        return [column.rank_words for column in self.stored.columns if column.rank_words]
+        """What a reader must know of the numbers: bounds, threshold, and how far off the rank of each quantile may be.
+
+        >>> stored = StoredAnswer(question="q", keys=["zone"], cells=[], columns=[], epsilon="1", threshold=19)
+        >>> Answer(msgspec.structs.replace(stored, clipped={"age": [0, 99]}), Cost(), Cost()).notes
+        ['values of age are clipped to [0, 99]', 'keys with fewer than about 19 rows are withheld (threshold)']
+        """
+        stored = self.stored
+        told = [f"values of {name} are clipped to [{low}, {high}]" for name, (low, high) in stored.clipped.items()]
+        if stored.threshold is not None:
+            units = "persons" if stored.unit.startswith("person") else "rows"
+            told.append(f"keys with fewer than about {stored.threshold} {units} are withheld (threshold)")
+        elif stored.keys:
+            told.append(f"rows with a value of {' or '.join(stored.keys)} that is not listed are in no group")
+        return told + [column.rank_words for column in stored.columns if column.rank_words]
 
     def _guarantee(self) -> Guarantee:
         """Return what was promised; answers of the first ledgers kept its parts alone."""
@@ -203,6 +221,7 @@ class Answer:
             "answer": self.frame.to_dicts(),
             "spent": self.spent.to_dict(),
             "left": self.left.to_dict(),
+            "notes": self.notes,
             "card": json.loads(self.card.to_json()),
         }
         return json.dumps(content, indent=2, ensure_ascii=False)

@@ -17,10 +17,12 @@ from urllib.parse import urlsplit
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.request import Count, EngineRows, QueryableRows, Request
 from sfumato.dp.rows import RowsElsewhere, open_rows
+from sfumato.dp.rows.cell_counts import ReportsCells
 from sfumato.dp.rows.file import FileRows
 from sfumato.errors import InputError, ParameterError
 from sfumato.promise.unit import ProtectRows
 from sfumato.schema import Attribute, Reading, Schema
+from sfumato.table import ParseReport, Table
 
 
 def address(data: Any) -> str | None:
@@ -103,6 +105,25 @@ def noted_reading(rows: QueryableRows) -> dict[str, object]:
     {}
     """
     return {"reading": rows.reading.layout.to_mapping()} if isinstance(rows, FileRows) else {}
+
+
+def declared_cells(data: Any, rows: QueryableRows, schema: Schema) -> ParseReport | None:
+    """Return what answers will make of the cells; refused where more than the declared share could not be read.
+
+    >>> import polars as pl
+    >>> from sfumato.schema import Kind, Role
+    >>> schema = Schema({"age": Attribute("age", Role.OTHER, Kind.INTEGER, bounds=(0, 99))})
+    >>> frame = pl.DataFrame({"age": ["31", "120", ""]})
+    >>> declared_cells(frame, open_rows(frame, schema), schema).lines()
+    ['missing cells: age 1', "column 'age': 1 of 2 filled cells is outside [0, 99] (first row 2)"]
+    """
+    if not isinstance(rows, ReportsCells):
+        return None
+    report = rows.parse_report()
+    if report.matters and not isinstance(data, str | Path | EngineRows):
+        report = report.located(ParseReport.of(Table.from_frame(data), schema))
+    report.refuse_failed(schema.failed)
+    return report
 
 
 def seconds_of_a_count(rows: QueryableRows) -> float:

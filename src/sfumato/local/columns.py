@@ -163,9 +163,11 @@ complete the domain or clean the rows
     codes = values.cast(pl.String).replace_strict(order, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     outside = (codes < 0).nonzero()[0]
     if outside.size:
+        empty = values.null_count()
+        missing = f" ({empty} of them no value at all)" if empty else ""
         raise InputError(
-            f"column '{values.name}': {rows_have(outside.size)} a value that is not in the domain, the first is row "
-            f"{outside[0] + 1}; complete the domain or clean the rows"
+            f"column '{values.name}': {rows_have(outside.size)} a value that is not in the domain{missing}, the first "
+            f"is row {outside[0] + 1}; complete the domain or clean the rows"
         )
     return codes
 

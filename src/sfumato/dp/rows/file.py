@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import polars as pl
+
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.duckdb import DuckRows, quote_text
 from sfumato.dp.rows.held_file import HeldFile
 from sfumato.errors import InputError
 from sfumato.schema import Reading, Schema
-from sfumato.table import Table
+from sfumato.table import ParseReport, Table
 from sfumato.table.formats import PLAIN, find_format
 from sfumato.table.formats.delimited import read_header
 from sfumato.table.formats.dialect import find_dialect
@@ -90,6 +92,18 @@ class FileRows:
         with self.look() as rows:
             return rows.fingerprint()
 
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns, with row numbers: for the curator alone."""
+        with self.look() as rows:
+            report = rows.parse_report()
+        return report.located(ParseReport.of(self._strictly(), self._schema)) if report.matters else report
+
+    def _strictly(self) -> Table:
+        """Return the rows as a strict reading of the whole file finds them."""
+        held, _ = self._opened
+        with held.unchanged():
+            return decode(held.content(), str(self._path), self._path, empty=True, reading=self.reading)
+
     def _open(self, held: HeldFile | None = None) -> tuple[HeldFile, DuckRows]:
         held = HeldFile(self._path) if held is None else held
         with held.unchanged():
@@ -99,7 +113,8 @@ class FileRows:
         head = _head(held)
         found = find_format(self._path, head[:START]).name
         if found == "parquet":
-            return DuckRows.of_scan(held.place, f"read_parquet({quote_text(held.place)})", self._schema, held.digest)
+            scan = f"read_parquet({quote_text(held.place)})"
+            return DuckRows.of_scan(held.place, scan, self._schema, held.digest, _zones(held))
         if found != PLAIN or not is_utf_8(self.reading.encoding):
             return self._in_memory(held.content())
         return DuckRows.of_scan(held.place, _csv(held, head, self.reading), self._schema, held.digest)
@@ -113,6 +128,16 @@ class FileRows:
                 f"file '{self._path}' cannot be read as it was declared; declare it with `sfumato budget new-version`"
             ) from None
         return DuckRows.of_content(text_columns(table.frame), self._schema, hashlib.sha256(content).hexdigest())
+
+
+def _zones(held: HeldFile) -> dict[str, str]:
+    """Return the zones in which a Parquet file's moments were written, which DuckDB does not read."""
+    try:
+        kinds = pl.read_parquet_schema(held.place)
+    except (pl.exceptions.PolarsError, OSError):  # the engine refuses a broken file in its own time
+        return {}
+    zones = {name: getattr(kind, "time_zone", None) for name, kind in kinds.items()}
+    return {name: zone for name, zone in zones.items() if zone is not None}
 
 
 def _csv(held: HeldFile, head: bytes, reading: Reading) -> str:

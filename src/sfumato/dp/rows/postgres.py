@@ -14,11 +14,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import POSTGRES, StorageType
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
 from sfumato.table.database import Database, quote_identifier
 
 Result = TypeVar("Result")
@@ -27,7 +29,8 @@ STORED = {
     **dict.fromkeys((20, 21, 23), StorageType.WHOLE),
     **dict.fromkeys((700, 701, 1700), StorageType.REAL),
     1082: StorageType.DAY,
-    **dict.fromkeys((1114, 1184), StorageType.MOMENT),
+    1114: StorageType.MOMENT,
+    1184: StorageType.ZONED,
 }
 
 
@@ -68,6 +71,12 @@ class PostgresRows:
         """Return the exact answers to a request, all of them from one snapshot of the table."""
         with self.look() as rows:
             return rows.collect(request)
+
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns: for the curator alone."""
+        with self._transaction() as connection:
+            execute = partial(_execute, connection)
+            return self._run(UNREADABLE, lambda: count_cells(self._schema, self._source, POSTGRES, execute))
 
     def fingerprint(self) -> str:
         """Return a hash of the declared columns' rows, whatever their order; remembered while nothing is committed."""

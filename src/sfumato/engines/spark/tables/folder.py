@@ -18,6 +18,7 @@ from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
 from sfumato.report.charts.svg import refuse_without_matplotlib
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
 from sfumato.tabular.base import Anonymizer
 
 STDIO = Path("-")
@@ -31,6 +32,7 @@ class FolderRelease:
     card: Card
     steward: Mapping[str, float]
     notes: Sequence[str] = ()
+    intake: ParseReport | None = None
 
 
 def anonymize_folder(  # noqa: PLR0913  # where each file goes
@@ -77,7 +79,7 @@ def anonymize_folder(  # noqa: PLR0913  # where each file goes
                 step("reporting")
                 page = spark_report(frame, schema, replace(release, card=final), released=read_folder(session, rows))
                 report_file.write_text(page, encoding="utf-8")
-    return FolderRelease(final, release.steward)
+    return FolderRelease(final, release.steward, intake=release.intake)
 
 
 def _report_place(staging: Staging, report: Path | None) -> Path | None:

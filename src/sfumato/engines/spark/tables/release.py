@@ -29,6 +29,7 @@ from sfumato.release import Card
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
 from sfumato.schema import Role, Schema
+from sfumato.table import ParseReport
 from sfumato.tabular.base import Settled, released_names
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, Extent
@@ -62,6 +63,7 @@ class SparkRelease:
     card: Card
     steward: Mapping[str, float] = field(default_factory=dict)
     held: Sequence[DataFrame] = ()
+    intake: ParseReport | None = None  # what became of the cells: for the steward
 
     def save(self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED) -> Card:
         """Write the folder, the card (`PATH.card.json` unless named) and its statement; return the final card."""
