@@ -124,6 +124,7 @@ def test_times_in_a_declared_format(folder: Path) -> None:
             "twice",
         ),
         ([*DAYS, "--zone", "Europe/Nowhere"], "Europe/Nowhere"),
+        (["--zone", "Europe/Berlin"], "name their column with --time"),
         (["--sheet", "one"], "--sheet is of workbooks"),
     ],
 )

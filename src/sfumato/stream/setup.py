@@ -20,6 +20,7 @@ from sfumato.promise import Promise
 from sfumato.release import Card
 from sfumato.schema import Attribute, Reading, Schema
 from sfumato.stream.base import ColumnFactory, PublicBounds, Published, Publisher
+from sfumato.stream.intake import SHARE
 from sfumato.stream.loss import ask_person, loss_words
 from sfumato.stream.marks import PLAIN, RecordMarks
 from sfumato.stream.publishers.auto import PublisherChoice
@@ -49,6 +50,7 @@ class StreamSetup:
     notes: tuple[str, ...] = ()
     events: bool = False
     reading: Reading = Reading()  # noqa: RUF009 - frozen
+    max_failed: float = SHARE
 
     @property
     def card(self) -> Card:
@@ -128,18 +130,21 @@ def build(
     bad = OnBad.read(on_bad) if isinstance(on_bad, str) else on_bad
     declared = Schema() if schema is None else _read_schema(schema)
     written = (reading or Reading()).or_else(declared.reading)
+    share = SHARE if declared.failed is None else declared.failed
     if written.sheet is not None:
         raise ParameterError("--sheet is of workbooks, which are no feeds; write the sheet as CSV or Parquet")
     if kind.takes_tuples:
         tuples = None if schema is None else declared.read_as(written)
-        return replace(_for_tuples(kind, tuples, columns, given, bad), reading=written)
+        return replace(_for_tuples(kind, tuples, columns, given, bad), reading=written, max_failed=share)
     taken = {name: given.pop(name) for name in RecordMarks.__dataclass_fields__ if name in given}
+    if reading is not None and "time" not in taken and (reading.zone or reading.date_format):
+        raise ParameterError("--zone and --date-format say how times are read; name their column with --time")
     form = _time_form(declared, taken.get("time"), written)
     marks = RecordMarks(**taken, zone=form.zone if "time" in taken else None)
     marks.refuse_contradictions(columns)
     named = {name: declared.columns.get(name) for name in columns}
     screen = _Cells(on_bad=bad, reading=written, form=form)
-    return replace(_for_columns(kind, named, marks, given, screen), events=events, reading=written)
+    return replace(_for_columns(kind, named, marks, given, screen), events=events, reading=written, max_failed=share)
 
 
 def choices() -> dict[str, type[ColumnFactory]]:

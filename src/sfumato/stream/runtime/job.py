@@ -156,7 +156,7 @@ class Job:
         try:
             write_durably(self.report, content + b"\n")
         except OSError as error:
-            raise InputError(f"report '{self.report}' cannot be written: {error.strerror}") from error
+            raise InputError(f"parse report '{self.report}' cannot be written: {error.strerror}") from error
 
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
@@ -187,7 +187,7 @@ class Job:
     def _refuse_existing(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
         statements = (("statement", file) for file in beside_card(self.card_file))
-        for what, file in (("card", self.card_file), ("report", self.report), *statements):
+        for what, file in (("card", self.card_file), ("parse report", self.report), *statements):
             if file is None:
                 continue
             if file.exists() and not resumed:
@@ -253,9 +253,9 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     checkpoint: str | Path | None = None,
     ledger: str | Path | None = None,
     card: str | Path | None = None,
-    report: str | Path | None = None,
+    parse_report: str | Path | None = None,
     follow: bool = False,
-    max_failed: float = SHARE,
+    max_failed: float | None = None,
     naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
@@ -280,8 +280,8 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         follow,
         clock=setup.clock,
         ledger=None if ledger is None else Path(ledger),
-        report=None if report is None else Path(report),
-        max_failed=max_failed,
+        report=None if parse_report is None else Path(parse_report),
+        max_failed=setup.max_failed if max_failed is None else max_failed,
         notes=setup.notes,
         reading=setup.reading,
         naming=naming,
