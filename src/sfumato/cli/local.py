@@ -83,7 +83,7 @@ def perturb(
         if engine.spark:
             from sfumato.engines.spark.local import perturb_rows, read_rows
 
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark")
             made = perturb_rows(read_rows(table, engine.master), output, domain=read_domain(domain), **asked)
         else:
             from sfumato.local.columns import write_perturbed
@@ -202,7 +202,7 @@ def mean(
         if engine.spark:
             from sfumato.engines.spark.local import mean_of_rows, read_rows
 
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark")
             made = mean_of_rows(read_rows(table, engine.master), **asked)
         else:
             from sfumato.local.columns import estimate_mean
