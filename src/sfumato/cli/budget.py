@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.input_options import InputOptions, tell_sentences
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import steps
@@ -35,6 +36,7 @@ def create(
     horizon: str | None = None,
     population: str | None = None,
     other_people: Flag = False,
+    reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
 ) -> int:
@@ -42,7 +44,7 @@ def create(
 
     Args:
         ledger: File to make; keep it safe, and never restore an older copy of it.
-        data: CSV (also .gz) or Parquet file, a folder of them for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
+        data: CSV (also .gz), Excel or Parquet file, a folder for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
         schema: TOML file that declares types, bounds and categories, without looking at the rows.
         epsilon: The privacy loss that all answers together may reach.
         delta: The probability with which that may fail; needed by zcdp, and to find keys that are not declared.
@@ -69,15 +71,17 @@ def create(
     shares = read_shares(analyst)
     with steps(1) as step:
         step("reading")
-        declared = intake.declared(Schema.from_toml(schema))
+        declared = reading.under(intake.declared(Schema.from_toml(schema)))
         rows: Any = data
         if engine.spark:
+            reading.refuse_for("spark")
             from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_folder(data, declared, engine.master)
         session = Session.create(
             ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
         )
+    tell_sentences(session.rows.guesses)
     intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
@@ -163,6 +167,7 @@ def new_version(
     /,
     *,
     data: str,
+    reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
 ) -> int:
@@ -181,7 +186,8 @@ def new_version(
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
     session = Session.open(ledger, data=rows)
-    number = session.new_version(rows, failed=intake.declared(session.schema).failed)
+    number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
+    tell_sentences(session.rows.guesses)
     intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0

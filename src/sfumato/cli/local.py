@@ -12,6 +12,7 @@ from cyclopts import Parameter, Token
 
 from sfumato import plugins
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
@@ -52,6 +53,7 @@ def perturb(
     epsilon: float,
     domain: Path,
     protocol: Protocol = "auto",
+    reading: InputOptions = InputOptions(),
     card: Path | None = None,
     naming: NamingOptions = NamingOptions(),
     json: Flag = False,
@@ -62,7 +64,8 @@ def perturb(
     A row whose value is not in the domain is an error, and nothing is written: leaving it out would be a report too.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. On Spark, also a folder.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input. On Spark, also a
+            folder.
         output: Report file to write: JSON lines if it ends in .jsonl, packed otherwise; .gz after it compresses. On
             Spark, a folder of JSON lines.
         column: The column to report.
@@ -80,11 +83,13 @@ def perturb(
         if engine.spark:
             from sfumato.engines.spark.local import perturb_rows, read_rows
 
+            reading.refuse_for("spark")
             made = perturb_rows(read_rows(table, engine.master), output, domain=read_domain(domain), **asked)
         else:
             from sfumato.local.columns import write_perturbed
+            from sfumato.schema import Schema
 
-            made = write_perturbed(table, output, domain=read_domain(domain), **asked)
+            made = write_perturbed(read_told(table, reading, Schema()), output, domain=read_domain(domain), **asked)
     chosen, final = made.protocol, made.card
     reason = f"\n  {chosen.reason}" if chosen.reason else ""
     lines = f"{final.released.rows} reports by {chosen.name} written to {output}, ε={chosen.spent:.6g} each{reason}\n"
@@ -160,6 +165,7 @@ def mean(
     epsilon: float,
     protocol: MeanProtocol = "auto",
     raw: Flag = False,
+    reading: InputOptions = InputOptions(),
     card: Path | None = None,
     naming: NamingOptions = NamingOptions(),
     ledger: Path | None = None,
@@ -172,7 +178,8 @@ def mean(
     A row without a number within the bounds is an error, for the same reason as a value outside a domain.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. On Spark, also a folder.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input. On Spark, also a
+            folder.
         column: The column of numbers.
         bounds: The smallest and the largest possible value, public and fixed beforehand.
         epsilon: What one report may cost.
@@ -195,11 +202,14 @@ def mean(
         if engine.spark:
             from sfumato.engines.spark.local import mean_of_rows, read_rows
 
+            reading.refuse_for("spark")
             made = mean_of_rows(read_rows(table, engine.master), **asked)
         else:
             from sfumato.local.columns import estimate_mean
+            from sfumato.schema import Schema
 
-            made = estimate_mean(table, **asked, charge=charge)
+            held = read_told(table, reading, Schema()) if charge is None else table
+            made = estimate_mean(held, **asked, charge=charge, reading=reading.reading())
         final = names.name(made.card)
         if files is not None:
             files.write(final)

@@ -24,6 +24,8 @@ from sfumato.dp.dataset import (
     LedgerRows,
     declared_cells,
     declared_rows,
+    laid_out,
+    noted_reading,
     seconds_of_a_count,
     whereabouts,
     without_files,
@@ -50,7 +52,7 @@ from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
 from sfumato.random.laws import Uniform
 from sfumato.release.card import Guarantee
-from sfumato.schema import Schema
+from sfumato.schema import Reading, Schema
 from sfumato.table import ParseReport
 
 Shown = TypeVar("Shown")
@@ -151,6 +153,7 @@ class Session:
             "protect": write_unit(unit),
             "neighbours": str(side),
             "fingerprint": rows.fingerprint(),
+            **noted_reading(rows),
         }
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
         ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
@@ -280,16 +283,16 @@ class Session:
         compiled = self._compile(self._parse_question(query) if isinstance(query, str) else query)
         return plan_amount(compiled, self.ledger, error, confidence, rows)
 
-    def new_version(self, data: Any, *, failed: float | None = None) -> int:
-        """Declare that the rows have changed; the budget goes on, since versions compose.
+    def new_version(self, data: Any, *, reading: Reading = Reading(), failed: float | None = None) -> int:  # noqa: B008
+        """Declare that the rows have changed, and how their file is laid out; the budget goes on: versions compose.
 
         `failed` is the share of a column's filled cells that may be no value of its type, in place of the schema's.
         """
-        rows = declared_rows(data, self.schema)
-        declared = self.schema if failed is None else replace(self.schema, failed=failed)
-        self.parse_report = declared_cells(data, rows, declared)
-        kept = {name: fact for name, fact in self.ledger.facts.items() if name != "engine"}
-        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint()}
+        schema = laid_out(self.schema, reading)
+        rows = declared_rows(data, schema)
+        self.parse_report = declared_cells(data, rows, schema if failed is None else replace(schema, failed=failed))
+        kept = {name: fact for name, fact in self.ledger.facts.items() if name not in {"engine", "reading"}}
+        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint(), **noted_reading(rows)}
         number = self.ledger.declare_version(facts)
         given = None if facts["data"] and "engine" not in facts else data
         self.rows = LedgerRows(self.ledger, self.schema, given, (number, rows))

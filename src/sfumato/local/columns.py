@@ -27,6 +27,7 @@ from sfumato.local.reports.report import Reports
 from sfumato.release.card import Card
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
+from sfumato.schema import Attribute, Kind, Reading, Role
 from sfumato.table import Table, read
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def write_perturbed(  # noqa: PLR0913  # what is reported, how, and where each f
     return PerturbedColumn(chosen, final)
 
 
-def estimate_mean(
+def estimate_mean(  # noqa: PLR0913 - all that is declared about a mean
     table: Table | str | Path,
     *,
     column: str,
@@ -105,11 +106,12 @@ def estimate_mean(
     protocol: str = AUTO,
     consistent: bool = True,
     charge: CollectionCharge | None = None,
+    reading: Reading | None = None,
 ) -> ColumnMean:
     """Return the mean of a column of a table or a file, from one fresh report of every row, with its card.
 
-    A row without a number within the bounds is an error. With a `charge` the reports are paid for before they are
-    drawn, and the same question about the same file has the same answer.
+    A row without a number within the bounds is an error. `reading` says how a file is written. With a `charge` the
+    reports are paid for before they are drawn, and the same question about the same file has the same answer.
 
     >>> import polars as pl
     >>> ages = Table.from_frame(pl.DataFrame({"age": [31, 47, 60, 18]}))
@@ -119,12 +121,12 @@ def estimate_mean(
     """
     chosen = mean_protocol_for(protocol, *bounds, epsilon)
     if charge is None:
-        values = (table if isinstance(table, Table) else read(table)).column(column)
-        tally = chosen.aggregate(chosen.report_many(column_numbers(values)))
+        held = table if isinstance(table, Table) else read(table, reading=reading)
+        tally = chosen.aggregate(chosen.report_many(column_numbers(held.column(column), reading)))
         return mean_of_tally(chosen, tally, column, consistent=consistent)
     from sfumato.local.charge import paid_mean_tally
 
-    made = mean_of_tally(chosen, paid_mean_tally(charge, chosen, table, column), column, consistent=consistent)
+    made = mean_of_tally(chosen, paid_mean_tally(charge, chosen, table, column, reading), column, consistent=consistent)
     return replace(made, card=charge.on_card(made.card))
 
 
@@ -170,16 +172,18 @@ complete the domain or clean the rows
     return codes
 
 
-def column_numbers(values: pl.Series) -> Reals:
+def column_numbers(values: pl.Series, reading: Reading | None = None) -> Reals:
     """Return a column's numbers; rows without one are refused and counted.
 
     >>> import polars as pl
     >>> column_numbers(pl.Series("age", ["31", "47"])).tolist()
     [31.0, 47.0]
     """
-    import polars as pl
+    from sfumato.schema.file_defaults import with_file_defaults
+    from sfumato.schema.values import parse_cells
 
-    numbers = values.cast(pl.Float64, strict=False)
+    declared = Attribute(values.name, Role.OTHER, Kind.NUMBER)
+    numbers = parse_cells(values, declared if reading is None else with_file_defaults(declared, reading)).values
     missing = numbers.is_null().to_numpy().nonzero()[0]
     if missing.size:
         raise InputError(

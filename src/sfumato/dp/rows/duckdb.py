@@ -27,6 +27,7 @@ from sfumato.random import noise_from
 from sfumato.schema import Schema
 from sfumato.schema.times import on_walls
 from sfumato.table import ParseReport, Table
+from sfumato.table.table import text_columns
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -101,7 +102,7 @@ class DuckRows:
         >>> len(DuckRows.of_frame(pd.DataFrame({"age": [31]}), Schema.from_roles(quasi=["age"])).fingerprint())
         64
         """
-        frame = Table.from_frame(data).frame
+        frame = text_columns(Table.from_frame(data).frame)
         kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
         digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
         return cls(lambda: _connect_frame(frame, schema), FRAME, schema, lambda: digest)

@@ -19,7 +19,7 @@ from sfumato.evaluate.check import Measures, Risk, check, risks
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
-from sfumato.release.row_counts import RowCounts
+from sfumato.release.row_counts import ADDED, STARRED, RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
@@ -95,8 +95,10 @@ class Evidence:
 
     @property
     def counts(self) -> RowCounts:
-        """How many rows were read, withheld, added and released."""
-        return RowCounts.of(self.card, self.release.steward, read=self.table.rows)
+        """How many rows were read, withheld, added and released, counted again from the two tables."""
+        read, released = self.table.rows, self.release.table.rows
+        added, starred = (int(self.card.released.measures.get(name, 0)) for name in (ADDED, STARRED))
+        return RowCounts(read, read + added - released, added, released, starred)
 
     @property
     def counts_persons(self) -> bool:

@@ -14,6 +14,7 @@ from sfumato.release import Finding, Release
 from sfumato.report import charts
 from sfumato.report.chapters.changes import rows_sentence, what_changed
 from sfumato.report.chapters.evidence import Evidence
+from sfumato.report.chapters.gate import gate_sections
 from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
@@ -41,8 +42,17 @@ DISTANCE = "Distance between the histograms before and after: 0% equal, 100% dis
 PICTURES = "A range or set is spread evenly over its values. Sensitive columns come last."
 
 
-def table_report(table: Table, schema: Schema, release: Release, *, title: str | None = None) -> str:
+def table_report(
+    table: Table,
+    schema: Schema,
+    release: Release,
+    *,
+    title: str | None = None,
+    findings: Sequence[Finding] | None = None,
+) -> str:
     """Return the report on `release`, made from `table`, as one self-contained HTML text.
+
+    `findings` are those of attacks on the release; without them the card's audits are shown.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(100))
@@ -51,7 +61,8 @@ def table_report(table: Table, schema: Schema, release: Release, *, title: str |
     >>> "Every combination of age and sex is shared by at least 10 rows." in page
     True
     """
-    return collect(title or TITLE, [table_chapter(table, schema, release, heading=title or TITLE)])
+    chapter = table_chapter(table, schema, release, heading=title or TITLE, findings=findings)
+    return collect(title or TITLE, [chapter])
 
 
 def table_chapter(
@@ -77,6 +88,7 @@ def table_chapter(
     evidence = Evidence.of(table, schema, release)
     tried = release.card.audits if findings is None else findings
     sections = [
+        *gate_sections(tried),
         Section("What is promised", promises_table(release.card, evidence.quasi)),
         Section("What attacks found", claims_table(tried)),
         Section("What is not promised", limits([release.card])),
