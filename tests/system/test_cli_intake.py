@@ -87,8 +87,8 @@ def test_the_share_is_declared_on_the_command_line_or_in_the_schema(
     assert "at most 0 % may fail" in capsys.readouterr().err
     people(folder, bad=20)
     assert run([*ANONYMIZE, "--max-failed", "0.2"]) == 0
-    (folder / "out.csv").unlink()
-    (folder / "out.csv.card.json").unlink()
+    for left in folder.glob("out.csv*"):
+        left.unlink()
     schema = folder / "people.toml"
     schema.write_text("failed = 0.2\n" + schema.read_text())
     assert run(ANONYMIZE) == 0
@@ -151,3 +151,116 @@ def test_a_check_reads_sensitive_columns_as_declared_and_others_as_they_are_writ
     assert "k             50" in told.out
     assert run([*check, "--max-failed", "0"]) == 2
     assert "the first is 'n/a' in row 200, and at most 0 % may fail" in capsys.readouterr().err
+
+
+def create(*more: str, data: str = "rides.csv") -> int:
+    return run(["budget", "create", "L", "--data", data, "--schema", "rides.toml", "--epsilon", "1", *more])
+
+
+def test_a_budget_over_cells_that_are_no_dates_is_refused_and_nothing_is_made(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert create() == 2
+    told = capsys.readouterr()
+    assert (
+        "column 'starttime': 200 of 200 filled cells are no date, the first is '2015-09-01 14:53:16' in row 1, and at "
+        'most 1 % may fail; declare type = "timestamp"'
+    ) in told.err
+    assert told.out == ""
+    assert not (folder / "L").exists()
+    assert list(folder.glob("state/**/*.json")) == []
+
+
+def test_a_budget_over_decimal_commas_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rides.csv").write_text("wage\n" + '"2531,50"\n' * 20)
+    (folder / "rides.toml").write_text('[columns.wage]\nrole = "other"\ntype = "number"\nbounds = [0, 9000]\n')
+    assert create() == 2
+    assert "column 'wage': 20 of 20 filled cells are no number, the first is '2531,50' in row 1" in (
+        capsys.readouterr().err
+    )
+    assert not (folder / "L").exists()
+
+
+TYPED = '[columns.zone]\nrole = "other"\ncategories = ["0", "1", "2"]\n' + SCHEMA[SCHEMA.index("[columns.seconds]") :]
+
+
+def test_a_budget_tells_its_steward_what_is_clipped_and_what_is_in_no_group(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rides.toml").write_text(TYPED)
+    lines = (folder / "rides.csv").read_text().splitlines()
+    (folder / "rides.csv").write_text("\n".join([*lines, "2015-09-02,1,", "2015-09-02,1,n/a"]) + "\n")
+    assert create("--parse-report", "cells.json") == 0
+    told = capsys.readouterr()
+    zone = "column 'zone': 113 of 202 filled cells, 56 %, are outside the declared categories (first row 4)"
+    failed = "column 'seconds': 1 of 201 filled cells is no number (first row 202), treated as missing"
+    clipped = "column 'seconds': 139 of 201 filled cells, 69 %, are outside [0, 3600] (first row 62), counted as the"
+    wanted = ["missing cells: seconds 1", f"{zone}, in no group", failed, f"{clipped} nearest bound"]
+    assert told.err.splitlines() == [f"sfumato: {line} (for the steward)" for line in wanted]
+    seconds = json.loads((folder / "cells.json").read_text())["columns"][1]
+    assert seconds["outside"] == {"cells": 139, "first_rows": [62, 63, 64, 65, 66]}
+    assert run(["budget", "show", "L", "--json"]) == 0
+    assert "139" not in capsys.readouterr().out
+
+
+def test_a_new_version_is_read_as_the_first_one_was(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rides.toml").write_text(TYPED)
+    assert create("--deadline", "0") == 0
+    (folder / "later.csv").write_text("zone,seconds\n1,60\n2,60 s\n")
+    capsys.readouterr()
+    later = ["budget", "new-version", "L", "--data", "later.csv"]
+    assert run(later) == 2
+    assert "column 'seconds': 1 of 2 filled cells is no number, the first is '60 s' in row 2" in capsys.readouterr().err
+    assert run([*later, "--max-failed", "0.5"]) == 0
+    told = capsys.readouterr()
+    assert "1 of 2 filled cells is no number (first row 2), treated as missing (for the steward)" in told.err
+    assert "the data are now version 2" in told.out
+
+
+def test_only_the_session_that_declared_the_rows_has_the_report(folder: Path) -> None:
+    import polars as pl
+
+    import sfumato as sf
+    from sfumato.dp.ledger.terms import Terms
+
+    schema = sf.Schema.from_text(TYPED)
+    frame = pl.DataFrame({"zone": ["1", "9"], "seconds": [30.0, 4000.0]})
+    session = sf.Session.create(folder / "L", frame, schema, sf.Budget(epsilon=1), terms=Terms(deadline=0))
+    assert session.parse_report is not None
+    assert session.parse_report.columns["seconds"].outside.rows == (2,)
+    assert "ParseReport" not in repr(session)
+    assert sf.Session.open(folder / "L", data=frame).parse_report is None
+
+
+def test_an_answer_names_the_bounds_it_clips_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "rides.toml").write_text(TYPED)
+    assert create("--deadline", "0") == 0
+    capsys.readouterr()
+    assert run(["query", "L", "SELECT AVG(seconds), MEDIAN(seconds) FROM rides", "--epsilon", "0.5"]) == 0
+    assert "values of seconds are clipped to [0, 3600]\n" in capsys.readouterr().err
+    assert run(["query", "L", "SELECT zone, SUM(seconds) FROM rides GROUP BY zone", "--epsilon", "0.1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["notes"] == [
+        "values of seconds are clipped to [0, 3600]",
+        "rows with a value of zone that is not listed are in no group",
+    ]
+    assert answer["card"]["released"]["settings"]["clipped_to"] == {"seconds": [0, 3600]}
+    assert set(answer["notes"]) <= set(answer["card"]["warnings"])
+    assert run(["query", "L", "SELECT COUNT(*) FROM rides", "--epsilon", "0.1"]) == 0
+    assert "clipped" not in capsys.readouterr().err
+
+
+def test_an_answer_names_the_threshold_of_keys_that_are_not_declared(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rides.toml").write_text(TYPED.replace('categories = ["0", "1", "2"]', 'type = "category"'))
+    assert create("--deadline", "0", "--delta", "0.001") == 0
+    capsys.readouterr()
+    asked = ["query", "L", "SELECT zone, COUNT(*) FROM rides GROUP BY zone", "--epsilon", "0.5", "--delta", "0.0001"]
+    assert run([*asked, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    least = answer["card"]["released"]["settings"]["threshold"]
+    assert answer["notes"] == [f"keys with fewer than about {least} rows are withheld (threshold)"]
+    assert all(row["count"] >= least for row in answer["answer"])
+    assert run(asked) == 0  # asked again: free, and said again
+    assert f"keys with fewer than about {least} rows are withheld (threshold)" in capsys.readouterr().err

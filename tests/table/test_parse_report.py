@@ -123,4 +123,4 @@ def test_the_share_that_a_refusal_proposes_is_enough() -> None:
     report = ParseReport.of(Table(pl.DataFrame({"age": ["1"] * 2 + ["x"]})), DECLARED)
     with pytest.raises(InputError) as refused:
         report.refuse_failed()
-    report.refuse_failed(float(str(refused.value).rpartition(" ")[2]))
+    report.refuse_failed(float(str(refused.value).partition("--max-failed ")[2].partition(" ")[0]))

@@ -230,11 +230,13 @@ def take_in_sensitive(table: Table, sensitive: Sequence[str], schema: Schema | N
     >>> take_in_sensitive(Table(pl.DataFrame({"cost": ["1,5"]})), ["cost"], schema)
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'cost': 1 of 1 filled cells is no number, the first is '1,5' in row 1, and at \
-most 1 % may fail; declare decimal = ",", clean the rows, or allow more with --max-failed 1
+most 1 % may fail; declare decimal = ",", clean the rows, or allow more with --max-failed 1 (failed = 1 \
+in the schema)
     """
     if schema is None:
         return table
-    declared = {name: schema.columns[name] for name in sensitive if name in schema.columns}
+    named = [name for name in sensitive if name in schema.columns]
+    declared = {name: as_released(table.column(name), schema.columns[name]) for name in named}
     return take_in(table, replace(schema, columns=declared, person=None))
 
 

@@ -125,8 +125,8 @@ def _as_declared(attribute: Attribute, present: pl.Series) -> Kind | None:
     written, marks = attribute.written, attribute.written.numbers()
     if written.format is not None:
         kind = Kind.TIMESTAMP if written.clocked else Kind.DATE
-        fits = len(present) > 0 and numbers_in(present, kind, written).null_count() == 0
-        return kind if fits else None
+        if len(present) and numbers_in(present, kind, written).null_count() == 0:
+            return kind
     if marks is not None and len(present):
         plain = marks.texts(present)
         if plain.null_count() * 2 <= len(present):
@@ -136,7 +136,7 @@ def _as_declared(attribute: Attribute, present: pl.Series) -> Kind | None:
 
 def _guessed(attribute: Attribute, present: pl.Series) -> Attribute:
     marks = detect_marks(present)
-    if marks is not None and attribute.written == Written():
+    if marks is not None and attribute.decimal is None and attribute.thousands is None:
         found = replace(attribute, decimal=marks[0], thousands=marks[1])
         kind = _as_declared(found, present)
         return replace(found, kind=kind) if kind is not None and kind.numeric else attribute

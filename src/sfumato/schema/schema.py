@@ -23,6 +23,7 @@ from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.detection import detected
+from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
 from sfumato.schema.kinds import Kind, Weights, is_missing, parse
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
@@ -71,6 +72,8 @@ class Schema:
             role = self.columns[self.person].role
             if role is not Role.IDENTIFIER:
                 raise SchemaError(f"column '{self.person}' names the person, so its role is identifier; found {role}")
+        as_read = {name: with_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        object.__setattr__(self, "columns", as_read)
 
     @classmethod
     def from_roles(
@@ -169,7 +172,8 @@ class Schema:
             lines += [*([""] if lines else []), "[reading]", *pinned]
         for name, attribute in self.columns.items():
             lines += ["", f"[columns.{toml_key(name)}]"] if lines else [f"[columns.{toml_key(name)}]"]
-            lines += [f"{key} = {toml_value(value)}" for key, value in attribute.to_mapping().items()]
+            alone = without_file_defaults(attribute, self.reading).to_mapping()
+            lines += [f"{key} = {toml_value(value)}" for key, value in alone.items()]
         return "\n".join(lines) + "\n"
 
     def _top(self) -> dict[str, object]:
@@ -196,7 +200,16 @@ class Schema:
         person = later.person if later.person is not None else self.person
         other = self.other if later.other == "refuse" else later.other
         failed = self.failed if later.failed is None else later.failed
-        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading, failed)
+        return Schema(columns, person, other, self.reading, failed).read_as(later.reading)
+
+    def read_as(self, reading: Reading) -> Schema:
+        """Return the schema for a file that is written so; what `reading` leaves open is as it was pinned here.
+
+        >>> Schema.from_roles(quasi=["age"]).read_as(Reading(missing=("NA",))).columns["age"].missing
+        ('NA', '')
+        """
+        columns = {name: without_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        return replace(self, columns=columns, reading=reading.or_else(self.reading))
 
     def with_coarsening(self, name: str, rule: Coarsening) -> Schema:
         """Return this schema with a rule for a column; one without a role is declared if the rest is kept.
@@ -266,8 +279,9 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
     if attribute.kind is not None or unread:
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
-        return replace(attribute, kind=Kind.CATEGORY)
-    return detected(attribute, table.column(attribute.name), weights)
+        return of_kind(attribute, Kind.CATEGORY)
+    found = detected(attribute, table.column(attribute.name), weights)
+    return found if found.kind is None else of_kind(found, found.kind)
 
 
 def _infer_attribute(name: str, table: NamedColumns) -> Attribute:

@@ -133,6 +133,13 @@ class ColumnReport:
             remedy=later.remedy if self.remedy is None else self.remedy,
         )
 
+    def located(self, other: ColumnReport) -> ColumnReport:
+        """Return the same counts with the row numbers of another report, where that one counts as many."""
+        found = {name: (getattr(self, name), getattr(other, name)) for name in ("missing", "failed", "outside")}
+        known: dict[str, Any] = {name: theirs for name, (ours, theirs) in found.items() if ours.cells == theirs.cells}
+        known |= {"example": other.example, "remedy": other.remedy} if "failed" in known else {}
+        return replace(self, **known)
+
     def as_json(self) -> dict[str, Any]:
         """Return the report as data that JSON can hold."""
         counts = {name: getattr(self, name) for name in ("missing", "failed", "outside")}
@@ -173,6 +180,17 @@ class ParseReport:
             return later
         return ParseReport({name: entry.add(later.columns[name]) for name, entry in self.columns.items()})
 
+    def located(self, other: ParseReport) -> ParseReport:
+        """Return the same counts with the row numbers of another report, where that one counts as many.
+
+        >>> counted = ParseReport({"age": ColumnReport("age", "integer", 9, failed=CellCount(1))})
+        >>> read = ParseReport({"age": ColumnReport("age", "integer", 9, failed=CellCount(1, (4,)), example="x")})
+        >>> counted.located(read).columns["age"].failed
+        CellCount(cells=1, rows=(4,))
+        """
+        pairs = {name: (entry, other.columns.get(name, entry)) for name, entry in self.columns.items()}
+        return ParseReport({name: entry.located(same) for name, (entry, same) in pairs.items()})
+
     def lines(self, fate: Fate = TOLD) -> list[str]:
         """Return one line on all missing cells, and one for each column with failed cells or cells outside."""
         missing = [f"{name} {entry.missing.cells}" for name, entry in self.columns.items() if entry.missing.cells]
@@ -195,7 +213,7 @@ class ParseReport:
         Traceback (most recent call last):
         sfumato.errors.InputError: column 'age': 1 of 2 filled cells is no integer, the first is 'x' in row 2, and at \
 most 1 % may fail; declare the type that the cells have, declare 'x' as a missing mark, clean the rows, or allow more \
-with --max-failed 0.5
+with --max-failed 0.5 (failed = 0.5 in the schema)
         """
         most = SHARE if share is None else share
         worst = max(self.columns.values(), key=lambda entry: entry.failed_share, default=None)
@@ -217,6 +235,11 @@ with --max-failed 0.5
             return table
         cleaned = [_without_failed(table.column(name), schema.columns[name]) for name in broken]
         return replace(table, frame=table.frame.with_columns(cleaned))
+
+    @property
+    def matters(self) -> bool:
+        """Whether there is anything that a steward must know: a cell that is missing, failed or outside."""
+        return bool(self.lines())
 
     @property
     def warnings(self) -> list[str]:
@@ -275,8 +298,8 @@ def report_column(series: pl.Series, attribute: Attribute) -> ColumnReport:
         CellCount.of(missing),
         counted,
         CellCount.of(_beyond(values, attribute)),
-        example=_quoted(series[counted.rows[0] - 1]) if counted.rows else None,
-        limits=_limits_words(attribute),
+        example=quoted(series[counted.rows[0] - 1]) if counted.rows else None,
+        limits=limits_words(attribute),
         remedy=advice(series.filter(failed).head(TRIED), attribute) if counted.cells else None,
     )
 
@@ -287,10 +310,8 @@ def _report_words(series: pl.Series, attribute: Attribute, words: tuple[str, ...
     texts = listed_texts(series, attribute) if listed else series.cast(pl.String)
     missing = is_missing(texts if listed else series, marks)
     outside = ~texts.is_in(list(words)).fill_null(value=False) & ~missing
-    limits = "the hierarchy" if listed else "the declared categories"
-    return ColumnReport(
-        series.name, kind, len(series), CellCount.of(missing), outside=CellCount.of(outside), limits=limits
-    )
+    found = CellCount.of(missing), NONE, CellCount.of(outside)
+    return ColumnReport(series.name, kind, len(series), *found, limits=limits_words(attribute))
 
 
 def _beyond(values: pl.Series, attribute: Attribute) -> pl.Series:
@@ -301,7 +322,17 @@ def _beyond(values: pl.Series, attribute: Attribute) -> pl.Series:
     return ~values.is_between(low, high).fill_null(value=True)
 
 
-def _limits_words(attribute: Attribute) -> str:
+def limits_words(attribute: Attribute) -> str:
+    """Return what is declared about a column's values, in words.
+
+    >>> from sfumato.schema import Kind, Role
+    >>> limits_words(Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 120)))
+    '[0, 120]'
+    """
+    if attribute.hierarchy is not None:
+        return "the hierarchy"
+    if attribute.categories is not None:
+        return "the declared categories"
     return "" if attribute.bounds is None else f"[{attribute.bounds[0]}, {attribute.bounds[1]}]"
 
 
@@ -313,20 +344,26 @@ def _so(fate: str) -> str:
     return f", {fate}" if fate else ""
 
 
-def _quoted(cell: object) -> str:
+def quoted(cell: object) -> str:
+    """Return a cell as a message quotes it: cut where it is long.
+
+    >>> quoted("x" * 50)[-2:]
+    'x…'
+    """
     text = str(cell)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _refusal(worst: ColumnReport, most: float, others: int) -> str:
     (found,) = replace(worst, failed=worst.failed._replace(rows=()), outside=NONE).lines()
-    place = f" in row {worst.failed.rows[0]}" if worst.failed.rows else ""
-    first = f", the first is '{worst.example}'{place}" if worst.example is not None else ""
+    first = "" if worst.example is None else f", for example '{worst.example}'"
+    if worst.failed.rows:
+        first = f", the first is '{worst.example}' in row {worst.failed.rows[0]}"
     more = f" (so has {others} more)" if others else ""
     allowed = -(-worst.failed.cells * 10_000 // worst.filled) / 10_000  # rounded up, so that it is enough
     mark = "" if worst.example is None else f", declare '{worst.example}' as a missing mark"
     remedy = f"declare {worst.remedy}" if worst.remedy else f"declare the type that the cells have{mark}"
     return (
         f"{found}{first}, and at most {100 * most:g} % may fail{more}; {remedy}, clean the rows, or allow more with "
-        f"--max-failed {allowed:g}"
+        f"--max-failed {allowed:g} (failed = {allowed:g} in the schema)"
     )

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from sfumato.audit.gate import ATTACKS, gate, name_finding
 from sfumato.audit.gate.file import file_findings
 from sfumato.audit.release.answers import answers_findings
@@ -131,12 +129,7 @@ def read_card(path: str | Path) -> Card:
     Traceback (most recent call last):
     sfumato.errors.InputError: card 'no such file' cannot be read: No such file or directory
     """
-    try:
-        return Card.from_json(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"card '{path}' cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"file '{path}' is not a card: {error}") from error
+    return Card.read(path)
 
 
 def _same_file(card: Card, path: Path) -> Finding:

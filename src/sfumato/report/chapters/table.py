@@ -12,6 +12,7 @@ from dataclasses import replace
 from sfumato.evaluate.utility import histogram, variance_lost
 from sfumato.release import Finding, Release
 from sfumato.report import charts
+from sfumato.report.chapters.changes import rows_sentence, what_changed
 from sfumato.report.chapters.evidence import Evidence
 from sfumato.report.chapters.gate import gate_sections
 from sfumato.report.chapters.intake import intake_sections
@@ -105,12 +106,12 @@ def table_chapter(
 def _summary(evidence: Evidence) -> Markup:
     card, before, after = evidence.card, evidence.before, evidence.after
     promises = " ".join(promise(entry, card, evidence.quasi) for entry in card.released.models)
-    released = f"{count(after.rows)} of {count(before.rows)}" if evidence.withheld else f"All {count(before.rows)}"
     fate = (
-        f"{released} rows were released. Unique rows: {count(before.uniques)} in the original, "
+        f"{rows_sentence(evidence.counts)} Unique rows: {count(before.uniques)} in the original, "
         f"{count(after.uniques)} in the release."
     )
-    return join([element("p", promises, class_="lead"), element("p", fate), _tiles(evidence)])
+    changed = what_changed(card, evidence.counts, evidence.release.notes)
+    return join([element("p", promises, class_="lead"), element("p", fate), changed, _tiles(evidence)])
 
 
 def _tiles(evidence: Evidence) -> Markup:
@@ -118,12 +119,18 @@ def _tiles(evidence: Evidence) -> Markup:
     smallest = evidence.card.released.measures.get("smallest_class", evidence.after.k)
     return tiles(
         {
-            "Rows released": f"{count(evidence.after.rows)} of {count(evidence.before.rows)}",
+            "Rows released": _rows_tile(evidence),
             f"Smallest class, in {units(evidence.card)}": count(smallest),
             "Highest risk of being found": " → ".join(risks),
             **_loss_tile(evidence),
         }
     )
+
+
+def _rows_tile(evidence: Evidence) -> str:
+    counts = evidence.counts
+    added = f" + {count(counts.added)} of nobody" if counts.added else ""
+    return f"{count(counts.released - counts.added)} of {count(counts.read)}{added}"
 
 
 def _loss_tile(evidence: Evidence) -> dict[str, str]:
@@ -138,6 +145,8 @@ def rows_and_columns(evidence: Evidence) -> Markup:
         ["Rows in", count(evidence.before.rows)],
         ["Rows out", count(evidence.after.rows)],
         ["Rows withheld", count(evidence.withheld)],
+        ["Rows added that belong to nobody", count(evidence.counts.added)],
+        ["Rows with every quasi-identifier suppressed (*)", count(evidence.counts.starred)],
         ["Cells of quasi-identifiers suppressed (*)", count(evidence.suppressed_cells)],
     ]
     columns = (

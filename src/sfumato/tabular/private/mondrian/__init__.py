@@ -29,6 +29,7 @@ from sfumato.release.card import Guarantee, Released
 from sfumato.schema import Kind, Schema
 from sfumato.schema.times import EPOCH, time_text
 from sfumato.table import Table
+from sfumato.tabular.changes import coarsened_columns
 from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
@@ -50,6 +51,10 @@ NOTES = (
     "A row is one of its box's noisy count and stands for nobody; k-anonymity is not promised.",
     "Rows with a value that is missing or outside the declared domain are not counted.",
     "Counts are best read as evenly spread inside a box.",
+)
+CHANGES = (
+    "No row is a person's: each stands for one of the noisy count of its box, and their number is a noisy count.",
+    "Rows with a value that is missing or outside the declared domain are in no count. How many is not told.",
 )
 
 
@@ -137,6 +142,7 @@ class PrivateMondrian(PrivateAnonymizer):
             released=released,
             notes=self.notes,
             secure=source.secure,
+            changes=[*CHANGES, *coarsened_columns(column.attribute for column in columns)],
         )
         left_out = {"rows_not_counted": float((~inside).sum())}
         return Release(Table(frame, table.backend, table.delimiter), card, steward=left_out)
