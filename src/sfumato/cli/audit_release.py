@@ -78,4 +78,6 @@ def _original(original: Path | None, schema: Path | None, control: Path | None, 
     from sfumato.table import read
 
     declared = None if schema is None else Schema.from_toml(schema)
-    return Original(read(original), declared, None if control is None else read(control), attacks)
+    reading = None if declared is None else declared.reading
+    others = None if control is None else read(control, reading=reading)
+    return Original(read(original, reading=reading), declared, others, attacks)
