@@ -7,6 +7,7 @@ One aggregation, one join; classes are those of the single machine, since Mondri
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -37,6 +38,7 @@ from sfumato.engines.spark.tables.release import (
     kept_names,
     recode_rows,
 )
+from sfumato.engines.spark.tables.uniqueness import warn_or_refuse_unique, with_warnings
 from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
@@ -75,6 +77,16 @@ def anonymize(
     chosen = without_rows(algorithm)
     rows = plain_columns(frame)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
+    with spark_sentences("the rows cannot be counted"):
+        warnings = warn_or_refuse_unique(rows, settled)
+    release = _release(rows, chosen, settled, models, most_points)
+    return replace(release, card=with_warnings(release.card, warnings))
+
+
+def _release(
+    rows: DataFrame, chosen: PartitionAnonymizer, settled: Schema, models: Sequence[Model], most_points: int
+) -> SparkRelease:
+    """Return the release of coarse rows, in the way that fits the algorithm and their number."""
     if isinstance(chosen, Microaggregator):
         return _release_in_blocks(rows, chosen, settled, models)
     names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))
