@@ -20,10 +20,17 @@ def _whole(_hint: object, tokens: Sequence[Token]) -> int:
     return int(tokens[0].value)
 
 
+def _place(_hint: object, tokens: Sequence[Token]) -> Path | str:
+    """Return a file, or the address of a table in a database as it was written."""
+    text = tokens[0].value
+    return text if "://" in text else Path(text)
+
+
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 Columns = Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMNS", show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Input = Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)]
+TableInput = Annotated[Path | str, Parameter(name="IN", converter=_place, allow_leading_hyphen=True)]
 
 
 def names(given: Sequence[str]) -> list[str]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, TypeGuard
 
-from sfumato.core.cells import PERIODS, range_text
+from sfumato.core.calendar import PERIODS
+from sfumato.core.cells import range_text
 from sfumato.errors import SchemaError, suggestion
 from sfumato.schema.kinds import Kind
 

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.cells import PERIODS
+from sfumato.core.calendar import PERIODS
 from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.kinds import Kind
 
 ENOUGH = 10  # rows that share a released value
 FINEST = 200  # steps over the middle of the scale
 EPOCH = dt.date(1970, 1, 1)
+DAY = 86_400_000_000  # microseconds
 Numbers = npt.NDArray[Any]
 
 
@@ -31,8 +32,8 @@ def propose_rule(numbers: Numbers, kind: Kind) -> Coarsening:
     Coarsening(round=200, bands=None, microaggregate=None, top=4000, bottom=None, period=None)
     """
     enough = max(2, min(ENOUGH, len(numbers) // 20))
-    if kind not in {Kind.INTEGER, Kind.NUMBER}:
-        return _period(numbers, enough)
+    if kind in {Kind.DATE, Kind.TIMESTAMP}:
+        return _period(numbers // DAY if kind is Kind.TIMESTAMP else numbers, enough)
     low, high = (float(end) for end in np.quantile(numbers, [0.02, 0.98]))
     for step in _steps((high - low) / FINEST, whole=kind is Kind.INTEGER):
         if step > high - low:

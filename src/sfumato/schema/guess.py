@@ -11,20 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from sfumato.schema.attribute import Attribute
 from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.coarser import propose_rule
-from sfumato.schema.kinds import Kind, is_missing, numbers_in
+from sfumato.schema.kinds import Kind
 from sfumato.schema.names import Named, Topic, topic_of
 from sfumato.schema.patterns import Pattern, Shape, births, is_amount, is_sequence, pattern_of
 from sfumato.schema.roles import Role
 from sfumato.schema.separation import FEW, Distinctness, Separation, distinctness, separations
+from sfumato.schema.values import parse_cells
 
 ROLES = {
     **dict.fromkeys((Topic.NAME, Topic.ID, Topic.CONTACT, Topic.ACCOUNT), Role.IDENTIFIER),
     **dict.fromkeys((Topic.HEALTH, Topic.MONEY, Topic.BELIEF, Topic.CRIME, Topic.SCORE), Role.SENSITIVE),
 }
+DAYS = (Kind.DATE, Kind.TIMESTAMP)
 SHAPES = {Shape.DIRECT: Role.IDENTIFIER, Shape.TEXT: Role.IDENTIFIER, Shape.DIAGNOSIS: Role.SENSITIVE}
 SINGLES_OUT = 0.05  # of the rows alone: an attacker needs nothing else
 TELLS_APART = 0.1  # of the rows with one or two others
@@ -53,6 +57,7 @@ class Looks:
     """A column as it looks: its values that are there, and what was found out about them."""
 
     values: pl.Series
+    numbers: npt.NDArray[np.float64]
     kind: Kind
     rows: int
     found: Distinctness
@@ -60,12 +65,15 @@ class Looks:
     named: Named | None
 
     @classmethod
-    def of(cls, name: str, series: pl.Series, kind: Kind, marks: tuple[str, ...], today: dt.date) -> Looks:
+    def of(cls, series: pl.Series, attribute: Attribute, today: dt.date) -> Looks:
         """Return what a column looks like."""
-        values = series.filter(~is_missing(series, marks))
-        pattern = births(_numbers(values, kind).astype(np.int64), today) if kind is Kind.DATE else None
-        pattern = pattern or pattern_of(values, kind)
-        return cls(values, kind, len(series), distinctness(series, marks), pattern, topic_of(name))
+        cells, kind = parse_cells(series, attribute), attribute.kind or Kind.CATEGORY
+        values = series.filter(~cells.missing)
+        numbers = cells.values.drop_nulls().cast(pl.Float64).to_numpy() if kind.numeric else np.empty(0)
+        pattern = births(numbers.astype(np.int64), today) if kind is Kind.DATE else None
+        pattern = pattern or (None if kind in DAYS else pattern_of(values, kind))
+        found = distinctness(series, attribute.missing)
+        return cls(values, numbers, kind, len(series), found, pattern, topic_of(attribute.name))
 
     @property
     def topic(self) -> Topic | None:
@@ -83,18 +91,15 @@ class Looks:
         return f"{self.found.distinct:,} distinct values in {self.rows:,} rows"
 
 
-def guess_roles(
-    columns: Mapping[str, tuple[pl.Series, Kind, tuple[str, ...]]], today: dt.date | None = None
-) -> dict[str, Guess]:
-    """Return a guess for each column, given with its type and missing marks.
+def guess_roles(columns: Mapping[str, tuple[pl.Series, Attribute]], today: dt.date | None = None) -> dict[str, Guess]:
+    """Return a guess for each column, given with its type and missing marks; its role does not count.
 
-    >>> mrn, sex = pl.Series(range(1000, 1040)), pl.Series(["F", "M"] * 20)
-    >>> found = guess_roles({"x": (mrn, Kind.INTEGER, ()), "Geschlecht": (sex, Kind.CATEGORY, ())})
-    >>> [(guess.role.value, guess.reason) for guess in found.values()]
-    [('identifier', 'sequential numbers, 40 distinct values in 40 rows'), ('quasi', 'words for sexes')]
+    >>> mrn, numbers = Attribute("x", Role.OTHER, Kind.INTEGER), pl.Series(range(1000, 1040))
+    >>> guess_roles({"x": (numbers, mrn)})["x"].reason
+    'sequential numbers, 40 distinct values in 40 rows'
     """
     day = dt.datetime.now(tz=dt.UTC).date() if today is None else today
-    looks = {name: Looks.of(name, *entry, day) for name, entry in columns.items()}
+    looks = {name: Looks.of(*entry, day) for name, entry in columns.items()}
     guesses = {name: _by_values(one) or _by_name(one) for name, one in looks.items()}
     open_ones = [
         name for name, guess in guesses.items() if guess is None or guess.role not in (Role.IDENTIFIER, Role.SENSITIVE)
@@ -113,7 +118,7 @@ def _by_values(one: Looks) -> Guess | None:
         return Guess(SHAPES.get(pattern.shape, Role.QUASI), pattern.words)
     if not found.nearly_unique:
         return None
-    if one.kind is Kind.DATE or one.topic in {Topic.DATE, Topic.BIRTH, Topic.COORDINATE, Topic.AGE, Topic.POSTCODE}:
+    if one.kind in DAYS or one.topic in {Topic.DATE, Topic.BIRTH, Topic.COORDINATE, Topic.AGE, Topic.POSTCODE}:
         return Guess(Role.QUASI, f"an attacker may know it; {one.distinct_words}")
     if one.kind in {Kind.INTEGER, Kind.NUMBER}:
         return _nearly_unique_number(one)
@@ -122,7 +127,7 @@ def _by_values(one: Looks) -> Guess | None:
 
 def _nearly_unique_number(one: Looks) -> Guess:
     """Return a nearly unique quantity as sensitive with a rule, any other nearly unique number as an identifier."""
-    numbers = _numbers(one.values, one.kind)
+    numbers = one.numbers
     counted = one.kind is Kind.INTEGER
     if counted and is_sequence(numbers.astype(np.int64)):
         return Guess(Role.IDENTIFIER, f"sequential numbers, {one.distinct_words}")
@@ -147,7 +152,7 @@ def _by_separation(one: Looks, guess: Guess | None, apart: Separation | None) ->
     if guess is not None:
         worth = apart is not None and guess.role is Role.QUASI and (apart.alone or apart.others)
         return Guess(guess.role, f"{guess.reason}; {apart.words}") if worth and apart else guess
-    if one.kind is Kind.DATE:
+    if one.kind in DAYS:
         return Guess(Role.QUASI, f"dates, which an attacker may know; {one.distinct_words}")
     if _repeats(one) and _are_codes(one):
         return Guess(Role.IDENTIFIER, f"codes that repeat, {one.distinct_words}", repeats=True)
@@ -158,10 +163,9 @@ def _by_separation(one: Looks, guess: Guess | None, apart: Separation | None) ->
 
 def _many_values(one: Looks, apart: Separation) -> Guess:
     """Return a quantity as sensitive, with a rule where many values occur once; anything else as quasi."""
-    numbers = _numbers(one.values, one.kind) if one.kind in {Kind.INTEGER, Kind.NUMBER} else np.empty(0)
-    if one.found.distinct < QUANTITIES or not is_amount(numbers):
+    if one.found.distinct < QUANTITIES or not is_amount(one.numbers):
         return Guess(Role.QUASI, apart.words)
-    rule = propose_rule(numbers, one.kind) if apart.alone >= SINGLES_OUT else None
+    rule = propose_rule(one.numbers, one.kind) if apart.alone >= SINGLES_OUT else None
     return Guess(Role.SENSITIVE, f"a measured quantity; {apart.words}", rule)
 
 
@@ -187,11 +191,6 @@ def _are_codes(one: Looks) -> bool:
         return False
     if one.kind in {Kind.INTEGER, Kind.NUMBER}:
         long = one.kind is Kind.INTEGER and bool((texts.str.len_chars() >= CODE).all())
-        return long and not is_amount(_numbers(one.values, one.kind))
+        return long and not is_amount(one.numbers)
     mixed = texts.str.contains(r"\d") & texts.str.contains(r"^[\w./ -]+$")
     return int(mixed.sum()) >= 0.9 * len(texts)
-
-
-def _numbers(values: pl.Series, kind: Kind) -> np.typing.NDArray[np.float64]:
-    found = numbers_in(values, kind).cast(pl.Float64).drop_nulls().drop_nans()
-    return found.filter(found.is_finite()).to_numpy()

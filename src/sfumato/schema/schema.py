@@ -22,15 +22,18 @@ import polars as pl
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.coarsening import Coarsening
-from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
+from sfumato.schema.detection import detected
+from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
+from sfumato.schema.kinds import Kind, Weights, is_missing, parse
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role
+from sfumato.schema.times import wall_time
 
 if TYPE_CHECKING:
     from sfumato.schema.guess import Guess
 
 OTHER = ("refuse", "keep", "drop")
-TOP = ("columns", "person", "other", "reading")
+TOP = ("columns", "person", "other", "failed", "reading")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -50,6 +53,8 @@ class NamedColumns(Protocol):
 class Schema:
     """Declared columns, the column that names a person (if rows share one), and what to do with the rest.
 
+    `failed` is the share of a column's filled cells that may be no value of its type; 1 % where nothing is said.
+
     >>> schema = Schema.from_roles(quasi=["age", "zip"], sensitive=["disease"], other="drop")
     >>> schema.names(Role.QUASI)
     ('age', 'zip')
@@ -59,14 +64,19 @@ class Schema:
     person: str | None = None
     other: str = "refuse"
     reading: Reading = field(default_factory=Reading)
+    failed: float | None = None  # the share of a column's filled cells that may be no value of its type
 
     def __post_init__(self) -> None:
+        if self.failed is not None and not _is_share(self.failed):
+            raise SchemaError(f"failed must be a share between 0 and 1; found {self.failed!r}")
         if self.other not in OTHER:
             raise SchemaError(f"other must be one of {', '.join(OTHER)}; found '{self.other}'")
         if self.person is not None and self.person in self.columns:
             role = self.columns[self.person].role
             if role is not Role.IDENTIFIER:
                 raise SchemaError(f"column '{self.person}' names the person, so its role is identifier; found {role}")
+        as_read = {name: with_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        object.__setattr__(self, "columns", as_read)
 
     @classmethod
     def from_roles(
@@ -136,7 +146,8 @@ class Schema:
             raise SchemaError(f"schema '{path}': person must be the name of a column; found {person!r}")
         if person is not None and person not in columns:
             columns[person] = Attribute(person, Role.IDENTIFIER)
-        return cls(columns, person, content.get("other", "refuse"), _reading(content.get("reading", {}), path))
+        reading = _reading(content.get("reading", {}), path)
+        return cls(columns, person, content.get("other", "refuse"), reading, content.get("failed"))
 
     @classmethod
     def infer(cls, table: NamedColumns) -> Schema:
@@ -165,12 +176,14 @@ class Schema:
             lines += [*([""] if lines else []), "[reading]", *pinned]
         for name, attribute in self.columns.items():
             lines += ["", f"[columns.{toml_key(name)}]"] if lines else [f"[columns.{toml_key(name)}]"]
-            lines += [f"{key} = {toml_value(value)}" for key, value in attribute.to_mapping().items()]
+            alone = without_file_defaults(attribute, self.reading).to_mapping()
+            lines += [f"{key} = {toml_value(value)}" for key, value in alone.items()]
         return "\n".join(lines) + "\n"
 
-    def _top(self) -> dict[str, str]:
-        top = {} if self.person is None else {"person": self.person}
-        return top if self.other == "refuse" else {**top, "other": self.other}
+    def _top(self) -> dict[str, object]:
+        top: dict[str, object] = {} if self.person is None else {"person": self.person}
+        top |= {} if self.other == "refuse" else {"other": self.other}
+        return top if self.failed is None else {**top, "failed": self.failed}
 
     def names(self, role: Role) -> tuple[str, ...]:
         """The columns that play `role`, in declared order."""
@@ -190,7 +203,17 @@ class Schema:
             columns[name] = _in_role(columns[name], attribute.role) if name in columns else attribute
         person = later.person if later.person is not None else self.person
         other = self.other if later.other == "refuse" else later.other
-        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading)
+        failed = self.failed if later.failed is None else later.failed
+        return Schema(columns, person, other, self.reading, failed).read_as(later.reading)
+
+    def read_as(self, reading: Reading) -> Schema:
+        """Return the schema for a file that is written so; what `reading` leaves open is as it was pinned here.
+
+        >>> Schema.from_roles(quasi=["age"]).read_as(Reading(missing=("NA",))).columns["age"].missing
+        ('NA', '')
+        """
+        columns = {name: without_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        return replace(self, columns=columns, reading=reading.or_else(self.reading))
 
     def with_coarsening(self, name: str, rule: Coarsening) -> Schema:
         """Return this schema with a rule for a column; one without a role is declared if the rest is kept.
@@ -248,6 +271,10 @@ class Schema:
         return replace(self, columns=columns)
 
 
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
 def _reading(entry: object, path: str | Path) -> Reading:
     if not isinstance(entry, dict):
         raise SchemaError(f"schema '{path}': reading must be a table [reading]; found {entry!r}")
@@ -265,8 +292,9 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
     if attribute.kind is not None or unread:
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
-        return replace(attribute, kind=Kind.CATEGORY)
-    return replace(attribute, kind=detect(table.column(attribute.name), attribute.missing, weights))
+        return of_kind(attribute, Kind.CATEGORY)
+    found = detected(attribute, table.column(attribute.name), weights)
+    return found if found.kind is None else of_kind(found, found.kind)
 
 
 @dataclass(frozen=True)
@@ -288,8 +316,7 @@ def infer_columns(table: NamedColumns) -> dict[str, InferredColumn]:
     from sfumato.schema.guess import guess_roles
 
     plain = {name: _infer_type(name, table) for name in table.names}
-    looks = {name: (table.column(name), one.kind or Kind.CATEGORY, one.missing) for name, one in plain.items()}
-    guesses = guess_roles(looks)
+    guesses = guess_roles({name: (table.column(name), one) for name, one in plain.items()})
     return {
         name: InferredColumn(replace(one, role=guesses[name].role, coarsen=guesses[name].coarsen), guesses[name])
         for name, one in plain.items()
@@ -299,20 +326,22 @@ def infer_columns(table: NamedColumns) -> dict[str, InferredColumn]:
 def _infer_type(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
     marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
-    kind, bounds = detect(series, marks), None
+    found = detected(Attribute(name, Role.OTHER, missing=marks, public=False), series)
     missing = is_missing(series, marks)
-    if kind.numeric and not missing.all():
-        try:
-            numbers = parse(series, kind, missing)[~missing.to_numpy()]
-            bounds = (_limit(numbers.min(), kind), _limit(numbers.max(), kind))
-        except InputError:  # numbers and texts mixed: a category until a person says otherwise
-            kind = Kind.CATEGORY
-    return Attribute(name, Role.OTHER, kind, bounds=bounds, missing=marks, public=False)
+    if found.kind is None or not found.kind.numeric or missing.all():
+        return found
+    try:
+        numbers = parse(series, found.kind, missing, found.written)[~missing.to_numpy()]
+    except InputError:  # numbers and texts mixed: a category until a person says otherwise
+        return Attribute(name, found.role, Kind.CATEGORY, missing=marks, public=False)
+    return replace(found, bounds=(_limit(numbers.min(), found.kind), _limit(numbers.max(), found.kind)))
 
 
 def _limit(value: np.generic, kind: Kind) -> Bound:
     if kind is Kind.DATE:
         return dt.date.fromordinal(int(value) + EPOCH)
+    if kind is Kind.TIMESTAMP:
+        return wall_time(int(value))
     return int(value) if kind is Kind.INTEGER else float(value)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.core.cells import PERIODS, read
+from sfumato.core.calendar import PERIODS
+from sfumato.core.cells import read
 from sfumato.errors import InputError, UnsatisfiableError
 from sfumato.schema import Attribute, Coarsening, Kind, Schema
 from sfumato.schema.attribute import Bound

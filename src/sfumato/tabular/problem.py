@@ -22,6 +22,7 @@ from sfumato.schema.separation import Distinctness
 from sfumato.table import Table
 from sfumato.table.coding import Column, code, only_observed
 from sfumato.table.distinct import Integers, Numbering, distinct
+from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import coarsen_table
 from sfumato.tabular.persons import persons_of
 from sfumato.tabular.uniqueness import refuse_unique, unique_columns
@@ -51,6 +52,8 @@ class Problem:
         if table.rows == 0:
             raise InputError("the table has no rows; there is nothing to release")
         settled = schema.settled(table, weights)
+        if weights is None:  # counted rows have no number; who counted them has read them
+            table = take_in(table, schema)
         if not settled.names(Role.QUASI):
             raise SchemaError("no column has the role quasi; name the columns an attacker may know")
         wanted = {model.sensitive for model in models if model.sensitive is not None}

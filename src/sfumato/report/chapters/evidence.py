@@ -19,6 +19,7 @@ from sfumato.evaluate.check import Measures, Risk, check, risks
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
+from sfumato.release.row_counts import ADDED, STARRED, RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
@@ -90,7 +91,14 @@ class Evidence:
     @property
     def withheld(self) -> int:
         """The number of rows that were not released."""
-        return self.table.rows - self.release.table.rows
+        return self.counts.withheld
+
+    @property
+    def counts(self) -> RowCounts:
+        """How many rows were read, withheld, added and released, counted again from the two tables."""
+        read, released = self.table.rows, self.release.table.rows
+        added, starred = (int(self.card.released.measures.get(name, 0)) for name in (ADDED, STARRED))
+        return RowCounts(read, read + added - released, added, released, starred)
 
     @property
     def counts_persons(self) -> bool:

@@ -26,6 +26,7 @@ from sfumato.engines.spark.tables.counting import (
     refuse_many,
     settled_schema,
 )
+from sfumato.engines.spark.tables.intake import take_in_rows
 from sfumato.engines.spark.tables.microaggregation import anonymize_in_blocks
 from sfumato.engines.spark.tables.partitioned_mondrian import anonymize_in_parts
 from sfumato.engines.spark.tables.release import (
@@ -75,24 +76,25 @@ def anonymize(
     sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
     chosen = without_rows(algorithm)
-    rows = plain_columns(frame)
+    rows, report = take_in_rows(plain_columns(frame), schema)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     with spark_sentences("the rows cannot be counted"):
-        warnings = warn_or_refuse_unique(rows, settled)
+        unique = warn_or_refuse_unique(rows, settled)
     release = _release(rows, chosen, settled, models, most_points)
-    return replace(release, card=with_warnings(release.card, warnings))
+    warnings = [*unique, *(report.warnings if report is not None else [])]
+    return replace(release, card=with_warnings(release.card, warnings), intake=report)
 
 
 def _release(
-    rows: DataFrame, chosen: PartitionAnonymizer, settled: Schema, models: Sequence[Model], most_points: int
+    rows: DataFrame, algorithm: PartitionAnonymizer, schema: Schema, models: Sequence[Model], most_points: int
 ) -> SparkRelease:
     """Return the release of coarse rows, in the way that fits the algorithm and their number."""
-    if isinstance(chosen, Microaggregator):
-        return _release_in_blocks(rows, chosen, settled, models)
-    names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))
+    if isinstance(algorithm, Microaggregator):
+        return _release_in_blocks(rows, algorithm, schema, models)
+    names = list(dict.fromkeys([*keys_of(schema, models), *kept_names(schema)]))
     source = count_rows(rows, names).persist() if _few_kinds(rows, names, most_points) else rows
     try:
-        return _release_from_counts(rows, source, chosen, settled, models, most_points)
+        return _release_from_counts(rows, source, algorithm, schema, models, most_points)
     except BaseException:
         if source is not rows:
             source.unpersist()
