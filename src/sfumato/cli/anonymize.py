@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
-from sfumato.cli.engine import EngineOptions
+from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.options import Flag, Input, RoleOptions
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
@@ -40,6 +40,7 @@ def anonymize(
     report: Path | None = None,
     ledger: Path | None = None,
     explain: Flag = False,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Write an anonymous table, its public card and, if asked, the steward's report.
@@ -56,6 +57,7 @@ def anonymize(
         ledger: Budget file that pays first (safepub, private-mondrian), or lists the release outside its bound (all
             others); see sfumato budget.
         explain: List all minimal generalisations and their costs (incognito).
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
@@ -64,6 +66,7 @@ def anonymize(
     asked = asked_models(models, schema, needed=not chosen.private)
     if engine.spark:
         _refuse_single({"--ledger": ledger, "--explain": explain or None})
+        refuse_folder_force(force=force)
         from sfumato.engines.spark import anonymize_folder
 
         with steps(4 if report is None else 5) as step, listening(step.share):
@@ -74,7 +77,8 @@ def anonymize(
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
-    with Staging() as staging, steps(4 if report else 3) as step:
+    given = [table, ledger, *roles.files(schema)]
+    with Staging(force=force, inputs=given) as staging, steps(4 if report else 3) as step:
         outputs = Outputs.place(staging, output, card, report)
         step("reading")
         from sfumato.table import io

@@ -22,6 +22,7 @@ def release(
     *,
     trials: Whole = TRIALS,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack a release from its card alone: the file, its measures, its models, its noise.
@@ -33,12 +34,13 @@ def release(
         path: The released file; not needed for a card that stands alone, as that of a mean does.
         trials: How often a named mechanism is run on made-up inputs.
         output: File for the evidence.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     from sfumato.audit import release as attack
 
     runs = TRIALS if trials is None else trials
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force, inputs=[card, path]) as staging, steps(1) as step:
         place = None if output is None else staging.place(output)
         step("attacking")
         findings = attack(card, path, trials=runs)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from sfumato import plugins
-from sfumato.cli.engine import EngineOptions
+from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.options import Flag, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import steps
@@ -52,6 +52,7 @@ def perturb(
     domain: Path,
     protocol: Protocol = "auto",
     card: Path | None = None,
+    force: Flag = False,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -68,6 +69,7 @@ def perturb(
         domain: Text file with the possible values, one a line; it is public and fixed beforehand.
         protocol: How a value becomes a report; auto takes the lowest predicted variance.
         card: Where the card goes; REPORTS.card.json unless named.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
     from sfumato.local.domain import read_domain
@@ -78,11 +80,14 @@ def perturb(
         if engine.spark:
             from sfumato.engines.spark.local import perturb_rows, read_rows
 
+            refuse_folder_force(force=force)
             made = perturb_rows(read_rows(table, engine.master), output, domain=read_domain(domain), **asked)
         else:
             from sfumato.local.columns import write_perturbed
 
-            made = write_perturbed(table, output, domain=read_domain(domain), **asked)
+            made = write_perturbed(
+                table, output, domain=read_domain(domain), **asked, force=force, keep=[table, domain]
+            )
     chosen, final = made.protocol, made.card
     reason = f"\n  {chosen.reason}" if chosen.reason else ""
     lines = f"{final.released.rows} reports by {chosen.name} written to {output}, ε={chosen.spent:.6g} each{reason}\n"
@@ -98,6 +103,7 @@ def estimate(
     report: Path | None = None,
     ledger: Path | None = None,
     persons: str | None = None,
+    force: Flag = False,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -113,11 +119,12 @@ def estimate(
         report: Where the steward's HTML report goes.
         ledger: Budget file about the same people that pays for the collection, once; see sfumato budget.
         persons: ID:REPORTS, for a ledger that protects persons: one (ID) sent at most so many fresh reports.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
     refuse_mixed_output(output, card, json=json)
     charge = _charge(ledger, persons)
-    with Staging() as staging, steps(2) as step, listening(step.share):
+    with Staging(force=force, inputs=[*reports, ledger]) as staging, steps(2) as step, listening(step.share):
         outputs = Outputs.place(staging, output, card, report)
         step("counting")
         if engine.spark:
@@ -160,6 +167,7 @@ def mean(
     card: Path | None = None,
     ledger: Path | None = None,
     persons: str | None = None,
+    force: Flag = False,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -177,13 +185,14 @@ def mean(
         card: Where the card goes, if anywhere.
         ledger: Budget file about the same people that pays first; the same question again has the same answer, free.
         persons: ID:REPORTS, for a ledger that protects persons: one (ID) has at most so many rows.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, which has the mean among its measures.
     """
     asked: Any = {"column": column, "bounds": bounds, "epsilon": epsilon, "protocol": protocol, "consistent": not raw}
     charge = _charge(ledger, persons)
     if charge is not None and engine.spark:
         raise ParameterError("--ledger needs all rows on one machine here; leave it or --engine spark out")
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force, inputs=[table, ledger]) as staging, steps(1) as step:
         place = None if card is None else staging.place(card)
         step("estimating")
         if engine.spark:

@@ -30,6 +30,7 @@ def query(
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
     rows: Whole = None,
+    force: Flag = False,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -49,6 +50,7 @@ def query(
         post: Post-processing, which costs nothing.
         plot: SVG file with a picture of the answer.
         rows: A public guess of how many rows a group has: refuses a MIN, MAX or quantile that would be the median.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the answer with its card as JSON.
     """
     from sfumato.dp.answer import Answer, AnswerFiles
@@ -59,7 +61,7 @@ def query(
 
         return answer_picture(answer)
 
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force, inputs=_files_read(ledger) if force else ()) as staging, steps(1) as step:
         files = AnswerFiles.place(staging, output, plot)
         step("asking")
         data: Any = None
@@ -80,3 +82,10 @@ def query(
     spent = "nothing (asked before)" if str(answer.spent) == "nothing" else answer.spent
     sys.stderr.write(f"spent {spent}, left {answer.left}\n")
     return 0
+
+
+def _files_read(ledger: Path) -> list[str | Path | None]:
+    """Return the ledger's own file and, if it is one, that of the rows."""
+    from sfumato.dp.ledger.ledger import Ledger
+
+    return [ledger, Ledger.open(ledger).facts.get("data")]

@@ -57,6 +57,7 @@ def republish(
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     card: Path | None = None,
     report: Path | None = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Publish a table again so that no attack on the series of its releases finds anybody.
@@ -70,6 +71,7 @@ def republish(
         layer: BPG repairs what the algorithm proposes; m-invariance adds counterfeit rows and needs --person.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
     from sfumato.table import read
@@ -79,7 +81,7 @@ def republish(
         raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")
     schema = roles.build()
     asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
-    with Staging() as staging, steps(3) as step:
+    with Staging(force=force, inputs=[table, *roles.files(schema)]) as staging, steps(3) as step:
         outputs = None if output is None else Outputs.place(staging, output, card, report)
         step("reading")
         original = read(table)

@@ -201,9 +201,9 @@ class Answer:
         """The answer as a release: its rows and its card."""
         return Release(Table.from_frame(self.frame), self.card)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
+    def save(self, path: str | Path, *, card: str | Path | None = None, force: bool = False) -> Card:
         """Write the rows and the card (`PATH.card.json` unless named), all or nothing; return the card."""
-        return self.release().save(path, card=card)
+        return self.release().save(path, card=card, force=force)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class ColumnMean:
     card: Card
 
 
-def write_perturbed(
+def write_perturbed(  # noqa: PLR0913  # what is reported, and where it goes
     table: Table | str | Path,
     output: str | Path,
     *,
@@ -61,11 +61,14 @@ def write_perturbed(
     epsilon: float,
     protocol: str = AUTO,
     card: str | Path | None = None,
+    force: bool = False,
+    keep: Sequence[str | Path] = (),
 ) -> PerturbedColumn:
     """Write a report for every row of a table or a file, and a card (`OUTPUT.card.json` unless named); all or nothing.
 
     JSON lines if the name ends in .jsonl or .ndjson, packed otherwise; .gz after it compresses. A row whose value is
-    not in the domain is an error: leaving it out would be a report too.
+    not in the domain is an error: leaving it out would be a report too. `force` replaces files that exist, except
+    those in `keep`.
 
     >>> import tempfile
     >>> import polars as pl
@@ -78,7 +81,7 @@ def write_perturbed(
     target = Path(output)
     if str(output) == "-":
         raise InputError("reports are binary and go to a file; name one with -o")
-    with Staging() as staging:
+    with Staging(force=force, inputs=keep) as staging:
         data = staging.place(target)
         card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
         tell(0.0, "reading")

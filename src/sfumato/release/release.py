@@ -42,10 +42,10 @@ class Release:
         """The released rows as the kind of dataframe that came in."""
         return self.table.restore(self.table.frame)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
+    def save(self, path: str | Path, *, card: str | Path | None = None, force: bool = False) -> Card:
         """Write the data and the card (`PATH.card.json` unless named), all or nothing; return the final card.
 
-        A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`.
+        A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`. `force` replaces files that exist.
 
         >>> import pathlib, tempfile, polars as pl
         >>> import sfumato as sf
@@ -58,7 +58,7 @@ class Release:
         """
         target = Path(path)
         find_format(target)  # refuses an unknown ending before anything is written
-        with Staging() as staging:
+        with Staging(force=force) as staging:
             data = staging.place(target)
             card_file = staging.place(card or target.with_name(target.name + ".card.json"))
             final = self.stage_companions(staging, target, self.write(data, name=target.name))
