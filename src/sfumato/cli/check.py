@@ -4,70 +4,159 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Columns, Flag, Input, names
+from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
+    from sfumato.evaluate.agreement import Agreement
+    from sfumato.release import Card
+    from sfumato.schema import Schema
+    from sfumato.table import Table
 
 
 def check(
     table: Input,
     /,
     *,
-    quasi: Columns,
+    quasi: Columns = (),
     sensitive: Columns = (),
     require: Columns = (),
     schema: Path | None = None,
+    card: Path | None = None,
     c: float = 2.0,
     engine: EngineOptions = EngineOptions(),
     json: Flag = False,
 ) -> int:
     """Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.
 
-    Cells may be values, ranges, sets or *: rows belong together when they are written alike.
+    Cells may be values, ranges, sets or *: rows belong together when they are written alike. Columns are those named
+    here, those of the schema, or those of the card. With a card, exit code 1 also if the file is not what it says.
 
     Args:
         table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. With --engine spark, a
             file or folder of Parquet or CSV.
-        quasi: Columns an attacker may know, separated by commas.
-        sensitive: Confidential columns.
+        quasi: Columns an attacker may know, separated by commas; without it those of the schema or the card.
+        sensitive: Confidential columns; without it those of the schema or the card.
         require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
-        schema: TOML file that tells types, missing marks and the order of ordinal columns.
+        schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
+        card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
         c: The c of recursive (c, l)-diversity.
         json: Print the measures as JSON.
     """
     from sfumato.evaluate import Requirement
-    from sfumato.schema import Schema
+    from sfumato.evaluate.agreement import compare_with_card
+    from sfumato.evaluate.check import check as measure
 
+    asked = _Asked.of(names(quasi), names(sensitive), schema, card)
     wanted = [Requirement.parse(entry) for entry in names(require)]
-    models = [model for entry in wanted for model in entry.models(names(sensitive))]
-    declared = Schema.from_toml(schema) if schema else None
-    measure = _on_spark if engine.spark else _on_this_machine
+    models = [model for entry in wanted for model in entry.models(asked.sensitive)]
+    given = (_on_spark if engine.spark else _on_this_machine)(table, engine.master, asked)
+    agreement = None
+    if asked.card is not None:
+        agreement = compare_with_card(asked.card, given.table, given.digest, names=given.names, weights=given.weights)
+        if not set(asked.columns) <= set(given.names):  # there is nothing to measure
+            return _say(None, [], agreement, card, json=json)
     found = measure(
-        table, engine.master, quasi=names(quasi), sensitive=names(sensitive), schema=declared, c=c, models=models
+        given.table, asked.quasi, asked.sensitive, schema=asked.schema, c=c, models=models, weights=given.weights
     )
     broken = [line for entry in wanted if (line := entry.breach(found))]
-    sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
-    sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
-    return 1 if broken else 0
+    return _say(found, broken, agreement, card, json=json)
 
 
-def _on_this_machine(table: Path, _master: str | None, **asked: Any) -> Measures:
-    from sfumato.evaluate import check as measure
-    from sfumato.table import read
+@dataclass(frozen=True)
+class _Asked:
+    """Which columns are measured, and what is known about them."""
 
-    return measure(read(table), **asked)
+    quasi: list[str]
+    sensitive: list[str]
+    schema: Schema | None
+    card: Card | None
+
+    @classmethod
+    def of(cls, quasi: list[str], sensitive: list[str], schema: Path | None, card: Path | None) -> _Asked:
+        """Return the columns named on the command line, or those of the schema, or those of the card."""
+        from sfumato.audit.release import read_card
+        from sfumato.evaluate.agreement import kinds_on_card, roles_on_card
+        from sfumato.schema import Role, Schema
+
+        declared = None if schema is None else Schema.from_toml(schema)
+        stated = None if card is None else read_card(card)
+        if not quasi and stated is not None:
+            quasi, of_card = roles_on_card(stated)
+            return cls(quasi, sensitive or of_card, declared or kinds_on_card(stated), stated)
+        if not quasi and declared is not None:
+            sensitive = sensitive or list(declared.names(Role.SENSITIVE))
+            return cls(list(declared.names(Role.QUASI)), sensitive, declared, stated)
+        if not quasi:
+            raise ParameterError("no quasi-identifier was named; name them with --quasi, --schema or --card")
+        return cls(quasi, sensitive, declared, stated)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a card says are there."""
+        return [] if self.card is None else [column.name for column in self.card.released.columns]
 
 
-def _on_spark(table: Path, master: str | None, **asked: Any) -> Measures:
-    from sfumato.engines.spark import check as measure
+@dataclass(frozen=True)
+class _Given:
+    """The table that is measured: its rows, or each combination of its columns with the number of its rows."""
+
+    table: Table
+    digest: str
+    names: Sequence[str]
+    weights: Any = None
+
+
+def _on_this_machine(table: Path, _master: str | None, _asked: _Asked) -> _Given:
+    from sfumato.table.io import read_hashed
+
+    read, digest = read_hashed(table)
+    return _Given(read, digest, read.names)
+
+
+def _on_spark(table: Path, master: str | None, asked: _Asked) -> _Given:
     from sfumato.engines.spark import read_folder, spark_session
+    from sfumato.engines.spark.tables.measure import count_combinations
+    from sfumato.engines.spark.tables.release import digest_of
+    from sfumato.table import Table as Rows
 
-    return measure(read_folder(spark_session(master), table), **asked)
+    frame = read_folder(spark_session(master), table)
+    digest = "" if asked.card is None else digest_of(table)
+    if asked.card is not None and not set(asked.columns) <= set(frame.columns):
+        import polars as pl
+
+        return _Given(Rows(pl.DataFrame({name: [] for name in frame.columns})), digest, frame.columns)
+    counted = count_combinations(frame, asked.quasi, asked.sensitive)
+    return _Given(Rows(counted.frame), digest, frame.columns, counted.weights)
+
+
+def _say(
+    found: Measures | None, broken: list[str], agreement: Agreement | None, card: Path | None, *, json: bool
+) -> int:
+    """Print the measures and whether the card is right; return the exit code."""
+    from msgspec import to_builtins
+
+    wrong = [*broken, *([] if agreement is None else [f"card: {line}" for line in agreement.broken])]
+    if json:
+        compared = {} if agreement is None else {"card": to_builtins(agreement)}
+        measures = {} if found is None else found.as_json()
+        sys.stdout.write(json_text.dumps({**measures, **compared}, indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("" if found is None else _text(found))
+        if agreement is not None:
+            verdict = "the file is what the card says" if agreement.holds else "THE FILE IS NOT WHAT THE CARD SAYS"
+            lines = [f"card          {card}: {verdict} ({', '.join(agreement.compared)})"]
+            lines += [f"  not compared: {line}" for line in agreement.untold]
+            sys.stdout.write("\n".join(lines) + "\n")
+    sys.stderr.writelines(f"sfumato: {line}\n" for line in wrong)
+    return 1 if wrong else 0
 
 
 def _text(found: Measures) -> str:
