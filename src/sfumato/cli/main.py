@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from sfumato.cli.progress import INTERRUPTED
+from sfumato.core.compiling import COMPILING
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
 BAD_USAGE = 2
+FIRST_USE = "sfumato: compiling for the first use on this machine; later commands start at once\n"
 GROUPS = {
     "hierarchy": "Propose which wider label may stand for a value.",
     "audit": "Attack what was published.",
@@ -149,7 +151,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Traceback (most recent call last):
     SystemExit: 2
     """
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    shown = sys.stderr  # not what stands there later: a command that is attacked must print alike when it runs again
+
+    def announce() -> None:
+        if not os.environ.get("SFUMATO_QUIET"):
+            shown.write(FIRST_USE)
+            shown.flush()
+
+    with COMPILING.told(announce):
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
