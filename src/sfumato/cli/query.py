@@ -76,7 +76,7 @@ def query(
         sys.stdout.write(answer.to_json() + "\n")
         return 0
     rows_written = f"{len(answer.stored.cells)} rows written to {output}\n"
-    sys.stdout.write(answer.frame.write_csv() if output is None else rows_written)
+    sys.stdout.write(answer.rows.write_csv() if output is None else rows_written)
     for note in answer.notes:
         sys.stderr.write(f"{note}\n")
     spent = "nothing (asked before)" if str(answer.spent) == "nothing" else answer.spent

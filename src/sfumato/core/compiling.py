@@ -7,6 +7,7 @@ program hears of it here without loading Numba.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -27,7 +28,8 @@ class Compiling:
 
     def __init__(self) -> None:
         self._listener: Heard | None = None
-        self._depth, self._paused = 0, False
+        self._depth, self._paused, self._begun = 0, False, 0.0
+        self.seconds = 0.0  # how long this process has compiled
 
     @contextmanager
     def told(self, listener: Heard) -> Iterator[None]:
@@ -44,6 +46,7 @@ class Compiling:
 
         self._depth += 1
         if self._depth == 1:
+            self._begun = time.monotonic()
             self._paused = gc.isenabled()
             gc.disable()  # the compiler makes millions of objects and hardly a cycle: collecting costs an eighth
         listener, self._listener = self._listener, None
@@ -54,8 +57,20 @@ class Compiling:
     def end(self) -> None:
         """Note that the compilation that began last has ended."""
         self._depth -= 1
-        if self._depth == 0 and self._paused:
+        if self._depth > 0:
+            return
+        self.seconds += time.monotonic() - self._begun
+        if self._paused:
             gc.enable()
 
 
 COMPILING = Compiling()
+
+
+def working_time() -> float:
+    """Return a clock in seconds that stands still while kernels are compiled: for limits on how long to search.
+
+    >>> working_time() <= working_time()
+    True
+    """
+    return time.monotonic() - COMPILING.seconds

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from sfumato.core.display import as_html, one_line
 from sfumato.promise import Promise, span_words
 from sfumato.release.finding import Finding
 
@@ -121,6 +122,28 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     ledger: str | None = None  # the head of the ledger after the charge: NUMBER:HASH
     checkpoint: str | None = None  # the head of a stream's chain of checkpoints: NUMBER:HASH
+
+    @property
+    def promise_words(self) -> str:
+        """The promise in a few words: its model, its parameters and the unit it protects."""
+        parameters = ", ".join(f"{name} = {value}" for name, value in self.guarantee.parameters.items())
+        return f"{self.guarantee.model} ({parameters}) for each {self.guarantee.unit}"
+
+    def _facts(self) -> dict[str, object]:
+        refuted = sum(finding.refuted for finding in self.audits)
+        return {
+            "promise": self.promise_words,
+            "algorithm": self.algorithm,
+            "rows": self.released.rows,
+            "audits": f"{len(self.audits)}, {refuted} refuted",
+            "warnings": len(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Card", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Card", self._facts())
 
     def to_json(self) -> str:
         """The card as indented JSON text."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.display import SHOWN, as_html, listed, one_line
 from sfumato.core.files import Staging, sha256_of
 from sfumato.release.card import Card
 from sfumato.table import Table
@@ -36,6 +37,23 @@ class Release:
     card: Card
     companions: Mapping[str, Table] = field(default_factory=dict)
     steward: Mapping[str, float] = field(default_factory=dict)
+
+    def _facts(self) -> dict[str, object]:
+        card = self.card
+        classes = {} if card.released.classes is None else {"classes": card.released.classes}
+        return {
+            "rows": self.table.rows,
+            **classes,
+            "columns": listed(self.table.names),
+            "algorithm": card.algorithm,
+            "promise": card.promise_words,
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Release", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Release", self._facts(), self.table.names, self.table.frame.head(SHOWN).iter_rows())
 
     @property
     def frame(self) -> Any:

@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
+from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
@@ -63,6 +64,18 @@ class Schema:
             role = self.columns[self.person].role
             if role is not Role.IDENTIFIER:
                 raise SchemaError(f"column '{self.person}' names the person, so its role is identifier; found {role}")
+
+    def _facts(self) -> dict[str, object]:
+        named = {str(role): listed(self.names(role)) for role in Role if self.names(role)}
+        person = {} if self.person is None else {"person": self.person}
+        rest = {"refuse": "refused", "keep": "kept", "drop": "dropped"}[self.other]
+        return {**named, **person, "columns without a role": rest}
+
+    def __repr__(self) -> str:
+        return one_line("Schema", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Schema", self._facts())
 
     @classmethod
     def from_roles(
