@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -37,7 +38,7 @@ def test_objects_show_themselves_in_one_short_line_and_never_raw_rows(
     answer = session.ask(sf.count(), epsilon="0.25")
     measures = sf.evaluate.check(release.table, ["age", "sex"], ["disease"])
     names = [str(name) for name in people["name"]]
-    shown = [table, ROLES, release, release.card, release.card.audits[0], measures, session, session.ledger, answer]
+    shown: list[Any] = [table, ROLES, release, release.card, release.card.audits[0], measures, session, session.ledger, answer]
     for one in shown:
         line, page = repr(one), one._repr_html_()
         assert line.startswith(f"<{type(one).__name__}: ")
