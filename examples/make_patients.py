@@ -45,6 +45,7 @@ type = "category"
 role = "sensitive"
 type = "number"
 bounds = [0, 20000]
+coarsen = {round = 500, top = 4000}  # to the cent, nearly every cost would occur once
 """
 
 

@@ -38,6 +38,7 @@ from .release import Guarantee as Guarantee
 from .release import Release as Release
 from .schema import Attribute as Attribute
 from .schema import Kind as Kind
+from .schema import Reading as Reading
 from .schema import Role as Role
 from .schema import Schema as Schema
 from .schema import suggest as suggest

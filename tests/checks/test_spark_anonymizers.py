@@ -73,11 +73,7 @@ def suite(anonymizer: Anonymizer, engine: Engine, sizes: Sequence[tuple[int, int
             check.run()
 
 
-def test_mondrian_conforms_on_spark(engine: Engine) -> None:
-    suite(sf.Mondrian(), engine, [(1, 40)])
-
-
-@pytest.mark.parametrize("anonymizer", EXACT[1:], ids=repr)
+@pytest.mark.parametrize("anonymizer", EXACT, ids=repr)
 def test_an_exact_algorithm_gives_the_same_release_on_spark(engine: Engine, anonymizer: Anonymizer) -> None:
     from sfumato.checks.tables import random_schema, random_table
 

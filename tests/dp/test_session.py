@@ -365,6 +365,18 @@ def made(folder: Path, text: str, rows: pl.DataFrame, **options: Any) -> Session
     return session
 
 
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that cannot say what became of their cells, such as a stranger's: nothing is refused before a question."""
+    monkeypatch.setattr("sfumato.dp.session.declared_cells", lambda *_: None)
+
+
+def test_a_column_that_is_stored_as_another_type_is_refused_before_there_is_a_ledger(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="column 'born' holds numbers"):
+        made(tmp_path, POINT, pl.DataFrame({"born": [2000], "five": [5.0]}))
+    assert not (tmp_path / "made.ledger").exists()
+
+
 @pytest.mark.parametrize(
     "query, delta",
     [
@@ -373,6 +385,7 @@ def made(folder: Path, text: str, rows: pl.DataFrame, **options: Any) -> Session
         (sf.count().where("born > '2020-01-01'"), "0"),  # declared as dates, stored as numbers
     ],
 )
+@pytest.mark.usefixtures("unread")
 def test_a_refusal_costs_nothing_whatever_finds_it(tmp_path: Path, query: sf.Query, delta: str) -> None:
     session = made(tmp_path, POINT, pl.DataFrame({"born": [2000], "five": [5.0]}))
     with pytest.raises(SfumatoError):
@@ -380,6 +393,7 @@ def test_a_refusal_costs_nothing_whatever_finds_it(tmp_path: Path, query: sf.Que
     assert session.ledger.spent == sf.dp.Cost()
 
 
+@pytest.mark.usefixtures("unread")
 def test_questions_together_are_checked_before_they_are_paid(tmp_path: Path) -> None:
     session = made(tmp_path, POINT, pl.DataFrame({"born": [2000], "five": [5.0]}))
     with pytest.raises(InputError, match="holds numbers"):
@@ -396,7 +410,7 @@ def test_bounds_may_be_a_single_point(tmp_path: Path, query: sf.Query) -> None:
 
 def test_a_date_beyond_the_calendar_is_missing_and_fails_nothing(tmp_path: Path) -> None:
     days = pl.Series("born", [10**7, -(10**6), 18_000], dtype=pl.Int32).cast(pl.Date)
-    session = made(tmp_path, POINT, pl.DataFrame({"born": days, "five": [5.0] * 3}))
+    session = made(tmp_path, "failed = 1\n" + POINT, pl.DataFrame({"born": days, "five": [5.0] * 3}))
     assert session.ask(sf.count().where("born IS NULL"), epsilon=HUGE).value == 2
     session.ask(sf.count().by("born"), epsilon=HUGE, delta="0.4")
 

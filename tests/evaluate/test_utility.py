@@ -194,3 +194,28 @@ def test_loses_no_more_than_a_plain_strict_mondrian() -> None:
     loss = utility(Table(frame), schema, released)
     assert loss.gcp <= 0.0433
     assert loss.classes >= 3650
+
+
+def test_values_under_a_hierarchy_stand_in_its_order_and_by_a_level_of_few_nodes() -> None:
+    leaves = [f"{area}{street:02d}" for area in "312" for street in range(12)]
+    tree = Hierarchy.from_rows([(leaf, f"{leaf[0]}**", "*") for leaf in leaves])
+    people = Table(pl.DataFrame({"zip": leaves + ["202"] * 5}))
+    schema = Schema({"zip": Attribute("zip", Role.QUASI, Kind.CATEGORY, hierarchy=tree)})
+    coarse = Table(pl.DataFrame({"zip": ["3**"] * 12 + ["1**"] * 12 + ["*"] * 17}))
+    shape = histogram(people, schema, coarse, "zip")
+    assert (shape.labels, shape.level) == (("3**", "1**", "2**"), 1)
+    assert shape.before.tolist() == [12, 12, 17]
+    third = 17 / 3
+    assert shape.after.tolist() == pytest.approx([12 + third, 12 + third, third])
+
+
+def test_many_leaves_without_a_level_of_few_nodes_stay_in_the_order_of_the_hierarchy() -> None:
+    leaves = [f"v{number:02d}" for number in range(24, -1, -1)]
+    tree = Hierarchy.from_rows([(leaf, "*") for leaf in leaves])
+    people = Table(pl.DataFrame({"word": [leaf for place, leaf in enumerate(leaves) for _ in range(1 + place % 3)]}))
+    schema = Schema({"word": Attribute("word", Role.QUASI, Kind.CATEGORY, hierarchy=tree)})
+    shape = histogram(people, schema, people, "word")
+    assert shape.level == 0
+    assert list(shape.labels[:-1]) == sorted(shape.labels[:-1], reverse=True)
+    assert shape.labels[-1] == OTHER
+    assert shape.before.sum() == people.rows

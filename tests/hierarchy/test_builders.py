@@ -97,7 +97,7 @@ def test_a_schema_file_names_a_toml_hierarchy(tmp_path: Path) -> None:
 
 def test_days_with_hours_and_whole_numbers_as_floats_find_their_leaf() -> None:
     days = build.dates([dt.date(2024, 1, 1), dt.date(2024, 1, 2)])
-    moments = pl.Series("day", [dt.datetime(2024, 1, 2, 15), None])  # noqa: DTZ001  # a column without zone
+    moments = pl.Series("day", [dt.datetime(2024, 1, 2, 15), None])  # a column without zone
     found = code(moments, sf.Attribute("day", sf.Role.QUASI, sf.Kind.DATE, hierarchy=days))
     assert found.codes.tolist() == [2, 0]
     ages = code(pl.Series("age", [31.0, None]), sf.Attribute("age", sf.Role.QUASI, hierarchy=build.flat(["30", "31"])))

@@ -99,3 +99,10 @@ def test_a_bad_domain_is_refused_with_its_line(tmp_path: Path, content: bytes, w
     (tmp_path / "domain.txt").write_bytes(content)
     with pytest.raises(InputError, match=words):
         sf.local.read_domain(tmp_path / "domain.txt")
+
+
+def test_rows_without_any_value_are_told_apart_from_values_that_are_not_listed() -> None:
+    protocol = sf.local.WarnerResponse(["no", "yes"], 1)
+    votes = pl.Series("vote", ["yes", None, "maybe", None])
+    with pytest.raises(InputError, match=r"3 rows have .* not in the domain \(2 of them no value at all\)"):
+        encode_column(protocol, votes)

@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.core import cells
+from sfumato.core import calendar, cells
 from sfumato.core.cells import Cell
 
 MARK = "n/a"
@@ -22,6 +22,7 @@ WORDS = (
 INTEGERS = st.integers(-(10**20), 10**20)
 DECIMALS = st.floats(allow_nan=False, allow_infinity=False)
 DAYS = st.dates()
+TIMES = st.datetimes()
 PAIRS: st.SearchStrategy[tuple[Any, Any]] = (
     st.tuples(INTEGERS, INTEGERS) | st.tuples(DECIMALS, DECIMALS) | st.tuples(DAYS, DAYS)
 )
@@ -35,6 +36,29 @@ def test_ranges_of_numbers_and_days(values: tuple[Any, Any], missing: bool) -> N
     assert cells.read(text, (MARK,)) == region
     limits = tuple(value.toordinal() if isinstance(value, dt.date) else value for value in (low, high))
     assert cells.read(text, (MARK,)).limits == limits
+
+
+@given(TIMES, TIMES, st.booleans())
+def test_ranges_of_times(one: dt.datetime, other: dt.datetime, missing: bool) -> None:
+    low, high = sorted((one, other))
+    region = Cell.between(low.isoformat(sep=" "), high.isoformat(sep=" "), missing=missing)
+    found = cells.read(cells.write(region, mark=MARK), (MARK,))
+    assert found == region
+    assert found.limits == tuple((time - calendar.EPOCH) // calendar.MICROSECOND for time in (low, high))
+    assert cells.read(cells.point_text(low.isoformat(sep=" "), missing=missing), (MARK,)).missing == missing
+
+
+@given(TIMES, st.sampled_from(list(calendar.CLOCK_STEPS)), st.booleans())
+def test_periods_hold_their_times(time: dt.datetime, step: str, missing: bool) -> None:
+    label = calendar.CLOCK_STEPS[step](time)
+    span = calendar.times_of(label)
+    assert span is None or span[0] <= time <= span[1]
+    assert span is not None or time.year < 10 or time.year > 9989
+    if span is not None:
+        text = cells.point_text(label, missing=missing)
+        cell = cells.read(text, (MARK,)).on_clock()
+        assert cell.ends == tuple(end.isoformat(sep=" ") for end in span)
+        assert cell.missing == missing
 
 
 @given(WORDS, WORDS, st.booleans())
@@ -75,9 +99,9 @@ def test_a_value_is_written_as_it_is_unless_it_looks_like_something_else(word: s
     assert text == word or cells.read(word, ()) != Cell(words=(word,))
 
 
-@given(DAYS, st.sampled_from(list(cells.PERIODS)))
+@given(DAYS, st.sampled_from(list(calendar.PERIODS)))
 def test_calendar_labels_hold_their_day(day: dt.date, step: str) -> None:
-    days = cells.days_of(cells.PERIODS[step](day))
+    days = calendar.days_of(calendar.PERIODS[step](day))
     assert days is None or days[0] <= day <= days[1]
     assert days is not None or day.year < 10 or day.year > 9989  # the calendar of Python ends there
 

@@ -33,7 +33,7 @@ from sfumato.release.card import json_schema
 from sfumato.release.finding import NOT_REFUTED
 
 TOP = ["tool", "version", "door", "algorithm", "guarantee", "assumptions", "released", "audits", "warnings"]
-TOP += ["ledger", "checkpoint"]
+TOP += ["ledger", "checkpoint", "title", "dataset", "date", "signed_by", "changes"]
 ROWS = 60
 PEOPLE = pl.DataFrame(
     {

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -109,11 +110,11 @@ def test_every_part_is_there(read: Reader) -> None:
         "What is promised",
         "What attacks found",
         "What is not promised",
+        "Risks",
+        "Loss per column",
         "Rows and columns",
         "Class sizes",
-        "Loss per column",
         "Before and after",
-        "Risks",
         "The public card",
     ]
     assert read.open == []
@@ -136,7 +137,7 @@ def test_promises_assumptions_and_warnings_are_the_cards(read: Reader, release: 
 
 def test_rows_and_class_sizes_are_counted_from_the_release(read: Reader, release: sf.Release) -> None:
     found = sizes(release)
-    assert [row[-1] for row in read.tables["Rows"]] == ["600", "600", "0", "0"]
+    assert [row[-1] for row in read.tables["Rows"]] == ["600", "600", "0", "0", "0", "0"]
     assert [row[-1] for row in read.tables["Classes, their sizes in rows"]] == [
         count(len(found)),
         count(min(found)),
@@ -272,7 +273,8 @@ def test_persons_and_range_columns() -> None:
 
 
 def test_withheld_rows_are_told(people: sf.Table, schema: sf.Schema, release: sf.Release) -> None:
-    fewer = sf.Release(sf.Table(release.table.frame.head(590)), release.card)
+    card = msgspec.structs.replace(release.card, released=msgspec.structs.replace(release.card.released, rows=590))
+    fewer = sf.Release(sf.Table(release.table.frame.head(590)), card, steward={"rows_suppressed": 10})
     read = Reader(table_report(people, schema, fewer))
     assert [row[-1] for row in read.tables["Rows"]][:3] == ["600", "590", "10"]
     assert "590 of 600 rows were released." in read.text
@@ -312,6 +314,40 @@ def test_many_categories_leave_the_rest_out_of_the_picture() -> None:
     assert ">z10<" not in picture
     assert ">other<" not in picture
     assert "10 most frequent" in picture
+
+
+def test_what_speaks_against_a_release_stands_first() -> None:
+    people = sf.Table.from_frame(
+        pl.DataFrame({"age": [30, 31, 60, 61], "sex": ["F", "M"] * 2, "ill": ["flu"] * 4, "note": ["a", "b"] * 2})
+    )
+    schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["ill"], other="keep")
+    release = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(4)])
+    broken = [
+        sf.audit.Finding(claim="k-anonymity with k=4", verdict="REFUTED", evidence={"reason": "2 rows are alike"})
+    ]
+    text = Reader(collect("Visits", [table_chapter(people, schema, release, findings=broken)])).text
+    begun = text.index("Before you sign")
+    assert (
+        begun < text.index("REFUTED: k-anonymity with k=4; 2 rows are alike.") < text.index("is shared by at least 4")
+    )
+    assert "have the same ill" in text
+    assert "No model protects note" in text
+    assert "Nothing is left of age and sex" in text
+    calm = Chapter("Visits", element("p", "…"), [])
+    assert "Before you sign" not in Reader(collect("Visits", [calm])).text
+
+
+def test_a_wide_range_of_class_sizes_is_shown_in_steps_with_shares_of_rows() -> None:
+    sizes, classes = np.array([10, 15, 40, 900]), np.array([20, 4, 5, 1])
+    picture = charts.class_sizes(sizes, classes, 10)
+    assert all(f">{words}<" in picture for words in ("10 to 19", "20 to 49", "500 to 999"))
+    rows = sizes * classes
+    assert f">{100 * rows[:2].sum() / rows.sum():.1f}% in 24<" in picture
+
+
+def test_bars_under_a_hierarchy_say_their_level() -> None:
+    counts = np.array([3.0, 1.0])
+    assert "by level 2 of the hierarchy" in charts.categories(Histogram("zip", ("1**", "2**"), counts, counts, level=2))
 
 
 def test_settings_of_matplotlib_stay_as_they_were() -> None:

@@ -54,7 +54,7 @@ def test_detect_text(values: list[str | None], kind: Kind) -> None:
         (pl.Series([1.0]), Kind.NUMBER),
         (pl.Series([Decimal("1.10")]), Kind.NUMBER),
         (pl.Series([EPOCH]), Kind.DATE),
-        (pl.Series([dt.datetime(1969, 7, 20, 20, 17, tzinfo=dt.UTC)]), Kind.DATE),
+        (pl.Series([dt.datetime(1969, 7, 20, 20, 17, tzinfo=dt.UTC)]), Kind.TIMESTAMP),
         (pl.Series([True, False]), Kind.CATEGORY),
         (pl.Series([None, None]), Kind.CATEGORY),
         (pl.Series(["x"], dtype=pl.Categorical), Kind.CATEGORY),
@@ -108,7 +108,7 @@ def test_dates_become_days_since_1970_also_before_it(values: list[dt.date]) -> N
     assert parsed(pl.Series("d", values), Kind.DATE) == days
 
 
-@given(values=st.lists(st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)), min_size=1, max_size=20))  # noqa: DTZ001
+@given(values=st.lists(st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)), min_size=1, max_size=20))
 def test_times_become_the_day_they_lie_in(values: list[dt.datetime]) -> None:
     series = pl.Series("d", values, dtype=pl.Datetime("us"))
     assert parsed(series, Kind.DATE) == [(value.date() - EPOCH).days for value in values]

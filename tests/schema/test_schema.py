@@ -122,8 +122,11 @@ AGE = '[columns.age]\nrole = "quasi"\n'
         ("[columns.age]\nrole = 5", "column 'age': role must be"),
         (AGE + "tpye = 'integer'", "column 'age': unknown key 'tpye'; did you mean 'type'"),
         (AGE + "type = 'int'", "column 'age': type must be .*; found 'int'"),
-        (AGE + "bounds = [1, 2]", "column 'age': bounds need type integer, number or date; found no type"),
-        (AGE + "type = 'category'\nbounds = [1, 2]", "bounds need type integer, number or date; found category"),
+        (AGE + "bounds = [1, 2]", "column 'age': bounds need type integer, number, date or timestamp; found no type"),
+        (
+            AGE + "type = 'category'\nbounds = [1, 2]",
+            "bounds need type integer, number, date or timestamp; found category",
+        ),
         (AGE + "type = 'integer'\nbounds = [2, 1]", r"bounds must be \[low, high\]; found \[2, 1\]"),
         (AGE + "type = 'integer'\nbounds = [1, 2, 3]", r"bounds must be \[low, high\]"),
         (AGE + "type = 'integer'\nbounds = 7", r"bounds must be \[low, high\]; found 7"),
@@ -202,3 +205,17 @@ def test_inferred_limits_are_not_public_and_do_not_bind() -> None:
     assert guess.columns["born"].bounds == (dt.date(1950, 1, 1), dt.date(1969, 12, 31))
     later = Table(pl.DataFrame({"age": ["5", "99"], "born": ["1800-01-01", "2020-01-01"]}))
     assert Mondrian().anonymize(later, guess, [KAnonymity(2)]).card.released.rows == 2
+
+
+def test_the_share_that_may_fail_is_read_written_and_kept() -> None:
+    schema = Schema.from_text('failed = 0.25\n[columns.age]\nrole = "quasi"\n')
+    assert schema.failed == 0.25
+    assert Schema.from_text(schema.to_toml()) == schema
+    assert schema.updated(Schema.from_roles(sensitive=["age"])).failed == 0.25
+    assert Schema.from_roles(quasi=["age"]).updated(schema).failed == 0.25
+
+
+@pytest.mark.parametrize("share", ["1.5", "-0.1", '"much"', "true", "nan"])
+def test_a_share_that_is_none_is_refused(share: str) -> None:
+    with pytest.raises(SchemaError, match="failed must be a share between 0 and 1"):
+        Schema.from_text(f"failed = {share}\n")

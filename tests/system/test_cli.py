@@ -59,7 +59,8 @@ def test_anonymize_then_check_in_processes_of_their_own(folder: Path) -> None:
     done = sfumato(["anonymize", "in.csv", "-o", "out.csv", *ROLES, "--k", "10", "--l", "3"], folder)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"300 rows in" in done.stdout
-    assert names(folder) == ["in.csv", "out.csv", "out.csv.card.json"]
+    made = ["out.csv", "out.csv.card.json", "out.csv.statement.html", "out.csv.statement.txt"]
+    assert names(folder) == ["in.csv", *made]
     kept = sfumato(["check", "out.csv", *CHECK, "--require", "k=10,l=3"], folder)
     assert (kept.returncode, kept.stderr) == (0, b"")
     broken = sfumato(["check", "in.csv", *CHECK, "--require", "k=10,l=3,t=0.9,rows=300"], folder)

@@ -42,7 +42,11 @@ def published(name: str, records: Sequence[tuple[str, float]], *options: str) ->
 
 
 def sizes(rows: pl.DataFrame) -> dict[str, int]:
-    counts = rows.group_by("window_start", maintain_order=True).agg(pl.len(), pl.col("size").first())
+    counts = (
+        rows.filter(pl.col("size") > 0)
+        .group_by("window_start", maintain_order=True)
+        .agg(pl.len(), pl.col("size").first())
+    )
     assert (counts["len"] == counts["size"]).all()
     return dict(zip(counts["window_start"], counts["len"], strict=True))
 
@@ -81,8 +85,10 @@ def test_windows_leave_in_order_under_their_own_numbers(folder: Path) -> None:
     records = [*DAYS[50:], *DAYS[:20]]
     _, rows = published("gap", records)
     assert rows.columns == ["hours", "window_start", "group", "size", "seq"]
-    assert rows["group"].unique(maintain_order=True).to_list() == [0, 2]  # that of day 2 has no row, and a number
-    assert rows["seq"].to_list() == list(range(30))
+    assert rows["group"].unique(maintain_order=True).to_list() == [0, 1, 2]
+    silent = rows.filter(pl.col("group") == 1).rows()
+    assert silent == [(None, "2016-09-02T00:00:00Z", 1, 0, None)]  # no record came on day 2, and it has its row
+    assert rows["seq"].drop_nulls().to_list() == list(range(30))
     card = json.loads((folder / "gap-out.csv.card.json").read_text())
     assert card["released"]["settings"]["until"] == "2016-09-04T00:00:00Z"
     assert "window_start" in [column["name"] for column in card["released"]["columns"]]
@@ -97,13 +103,13 @@ def test_persons_and_windows_in_time_go_together(folder: Path) -> None:
     assert card.guarantee.parameters == {"epsilon": 2500.0, "per_record": 500.0}
     assert card.guarantee.unit == "person (drive): all records of one"
     assert str(card.guarantee.neighbours).startswith("presence")
-    assert pl.read_csv("out.csv").height == 20
+    assert pl.read_csv("out.csv")["hours"].count() == 20
 
 
 @pytest.mark.parametrize("kind", ["rank", "adaptive"])
 def test_a_checkpoint_goes_on_with_open_windows(folder: Path, kind: str) -> None:
     whole = "\n".join(["day,hours", *(f"{day},{hours}" for day, hours in DAYS)]) + "\n"
-    (folder / "in.csv").write_text("\n".join([*whole.split("\n")[:34], '"broken']))
+    (folder / "in.csv").write_text("\n".join([*whole.split("\n")[:34], "6" * (5 << 20)]))
     options = ["--bounds", "0", "100", "--column", "hours", *THREE_DAYS, "--publisher", kind, "--epsilon", "500"]
     given = ["stream", "in.csv", "-o", "out.csv", *options, "--checkpoint", "kept"]
     assert run(given) == 2

@@ -53,7 +53,8 @@ def test_reports_become_counts(folder: Path, protocol: str, ending: str, capsys:
     assert run([*PERTURB, "--protocol", protocol, "-o", reports]) == 0
     assert "1000 reports by " in capsys.readouterr().out
     assert run(["local", "estimate", reports, "-o", "counts.csv"]) == 0
-    assert names(folder) == {reports, f"{reports}.card.json", "counts.csv", "counts.csv.card.json"}
+    beside = ("", ".card.json", ".statement.txt", ".statement.html")
+    assert names(folder) == {f"{file}{ending}" for file in (reports, "counts.csv") for ending in beside}
     found = counts(folder / "counts.csv")
     assert list(found) == list(STATIONS)
     if protocol != "rappor":  # whose Bloom filters need more reports than these
@@ -279,7 +280,8 @@ def test_a_ledger_that_reports_cannot_be_priced_for_is_refused(
     assert run([*MEAN, "--ledger", "l", *persons, "--card", "m.json"]) == 2
     assert said in capsys.readouterr().err
     assert account(capsys)["entries"] == []
-    assert names(folder) == {"june.bin", "june.bin.card.json", "l", "riders.csv", "riders.toml"}
+    reports = {f"june.bin{ending}" for ending in ("", ".card.json", ".statement.txt", ".statement.html")}
+    assert names(folder) == {*reports, "l", "riders.csv", "riders.toml"}
 
 
 def test_several_reports_of_a_person_add_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

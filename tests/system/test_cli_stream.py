@@ -22,6 +22,7 @@ BOUNDS = ["--bounds", "0", "100"]
 DOCA = ["--publisher", "doca", "--delay", "20", *BOUNDS]
 RANK = ["--publisher", "rank", "--delay", "20", "--block", "5", *BOUNDS]
 LAPLACE = ["--publisher", "laplace", *BOUNDS]
+ENDLESS = b"6" * (5 << 20)  # a record without an end
 
 
 @pytest.fixture
@@ -40,8 +41,9 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str], code: 
     assert run(["stream", *arguments]) == code
     out = capsys.readouterr()
     assert out.out == ""
-    assert len(out.err.splitlines()) == 1
-    return out.err
+    said = [line for line in out.err.splitlines(keepends=True) if line.startswith("sfumato: ")]
+    assert len(said) == 1
+    return said[0]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_named_pipe_is_a_pipe(folder: Path) -> None:
     ]
     command = [sys.executable, "-m", "sfumato", *arguments, "--checkpoint", "kept"]
     done = subprocess.run(command, input=b"hours\n5\n6\n", cwd=folder, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"resume from record 0\n")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (0, b"resume from record 0")
     assert pl.read_csv("out.csv").height == 2
 
 
@@ -126,7 +128,7 @@ BAD = "hours\n5\nabc\n\nNaN\n-7\n300\n7\n"
 )
 def test_bad_records_stand_as_public_values_in_their_places(folder: Path, action: str, wanted: list[float]) -> None:
     (folder / "bad.csv").write_text(BAD)
-    arguments = ["--column", "hours", *LAPLACE, "--epsilon", "1e9", "--on-bad", action]
+    arguments = ["--column", "hours", *LAPLACE, "--epsilon", "1e9", "--on-bad", action, "--max-failed", "1"]
     assert run(["stream", "bad.csv", "-o", "out.csv", *arguments]) == 0
     assert np.allclose(pl.read_csv("out.csv")["hours"], wanted, atol=0.01)
 
@@ -189,7 +191,8 @@ def test_what_cannot_be_done_is_said_in_one_sentence(
         (b"\x1f\x8b" + b"nonsense" * 9, "is a damaged gzip file"),
         (gzip.compress(b"hours\n" + b"5\n" * 90000)[:-20], "is a damaged gzip file: it ends in the middle"),
         (b"PAR1" + b"nonsense" * 9, "cannot be read as Parquet"),
-        (b'hours\n5\n"6\n7\n', "ends inside a quoted cell"),
+        (b"hours\r5\r6\r7\r", "ends its lines with carriage returns alone"),
+        (b'"hours\n5\n', "the header cannot be read"),
         (b"hours,hours\n5,6\n", "two columns are called 'hours'"),
     ],
 )
@@ -201,7 +204,7 @@ def test_a_damaged_feed_is_said_in_one_sentence(
 
 
 def test_an_error_in_the_middle_says_what_was_held(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "bad.csv").write_bytes(b"hours\n" + b"5\n" * 30 + b'"6\n')
+    (folder / "bad.csv").write_bytes(b"hours\n" + b"5\n" * 30 + ENDLESS)
     said = refused(capsys, ["bad.csv", "-o", "out.csv", "--column", "hours", *RANK])
     assert said.endswith("; 10 records were held and not released\n")
     assert pl.read_csv("out.csv").height == 20
@@ -209,9 +212,9 @@ def test_an_error_in_the_middle_says_what_was_held(folder: Path, capsys: pytest.
 
 
 def test_a_checkpoint_goes_on_once_the_feed_is_repaired(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "bad.csv").write_bytes(b"hours\n" + b"5\n" * 30 + b'"6\n')
+    (folder / "bad.csv").write_bytes(b"hours\n" + b"5\n" * 30 + ENDLESS)
     arguments = ["bad.csv", "-o", "out.csv", "--column", "hours", *RANK, "--checkpoint", "kept"]
-    assert "ends inside a quoted cell" in refused(capsys, arguments)
+    assert "a record of more than 4 MiB" in refused(capsys, arguments)
     before = (folder / "out.csv").read_bytes()
     (folder / "bad.csv").write_bytes(b"hours\n" + b"5\n" * 30 + b"6\n7\n")
     assert run(["stream", *arguments]) == 0
@@ -237,7 +240,7 @@ def test_rows_leave_a_pipe_while_records_come(folder: Path) -> None:
         process.stdin.write(b"6\n")
         out, complaints = process.communicate(timeout=60)
     assert out.endswith(b",1,1,1,1\n")
-    assert complaints.decode().startswith("2 rows in 2 groups written to standard output\n")
+    assert "\n2 rows in 2 groups written to standard output\n" in complaints.decode()
 
 
 def test_a_growing_file_is_followed_and_ctrl_c_keeps_it(folder: Path) -> None:
@@ -350,7 +353,7 @@ def test_a_column_of_declared_categories_leaves_as_categories(folder: Path, publ
     (folder / "s.toml").write_text('[columns.grade]\nrole = "sensitive"\ncategories = ["low", "middle", "high"]\n')
     (folder / "grades.csv").write_text("grade\n" + "low\nhigh\nno such grade\n" * 100)
     arguments = ["grades.csv", "-o", "out.csv", "--column", "grade", "--publisher", publisher, "--schema", "s.toml"]
-    assert run(["stream", *arguments, "--delay", "100", "--epsilon", "5"]) == 0
+    assert run(["stream", *arguments, "--delay", "100", "--epsilon", "5", "--max-failed", "0.5"]) == 0
     frame = pl.read_csv("out.csv")
     assert frame.height == 300
     assert set(frame["grade"]) <= {"low", "middle", "high"}

@@ -21,7 +21,7 @@ from sfumato.hierarchy.file import read_hierarchy
 ROOT = Path(__file__).parents[2]
 GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
-SLOW = ("docs/guides/spark.md", "docs/guides/audit.md")
+SLOW = tuple(f"docs/guides/{guide}.md" for guide in ("spark", "audit", "queries", "streams", "series"))
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))

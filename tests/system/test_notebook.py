@@ -38,8 +38,8 @@ def test_objects_show_themselves_in_one_short_line_and_never_raw_rows(
     answer = session.ask(sf.count(), epsilon="0.25")
     measures = sf.evaluate.check(release.table, ["age", "sex"], ["disease"])
     names = [str(name) for name in people["name"]]
-    shown: list[Any] = [table, ROLES, release, release.card, release.card.audits[0], measures, session, session.ledger, answer]
-    for one in shown:
+    published: list[Any] = [release, release.card, release.card.audits[0], measures, answer]
+    for one in [table, ROLES, session, session.ledger, *published]:
         line, page = repr(one), one._repr_html_()
         assert line.startswith(f"<{type(one).__name__}: ")
         assert "\n" not in line

@@ -180,7 +180,8 @@ def test_every_format_goes_on(tmp_path: Path, target: str) -> None:
     frame = readers[target.rpartition(".")[2]](tmp_path / target)
     assert frame.columns == ["hours", "group", "size", "seq"]
     assert frame["seq"].to_list() == list(range(40))
-    assert {file.name for file in tmp_path.iterdir()} == {"in.csv", "kept", target, f"{target}.card.json"}
+    beside = {f"{target}{ending}" for ending in (".card.json", ".statement.txt", ".statement.html")}
+    assert {file.name for file in tmp_path.iterdir()} == {"in.csv", "kept", target, *beside}
 
 
 def test_one_checkpoint_for_two_streams_at_once_is_refused(tmp_path: Path) -> None:

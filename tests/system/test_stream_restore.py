@@ -38,8 +38,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def stream(name: str = "rank", *more: str, stop: int | None = None, out: str = "out.csv") -> int:
         @contextmanager
-        def hooks(_: Any, *, resumes: bool) -> Iterator[Hooks]:
-            del resumes
+        def hooks(_: Any, *, resumes: bool, setup: Any) -> Iterator[Hooks]:
+            del resumes, setup
             left = iter(range(10**6))
             yield Hooks(stop=lambda: stop is not None and next(left) >= stop, say=print)
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from sfumato import Attribute, Hierarchy, Kind, Role
 from sfumato.errors import InputError
+from sfumato.hierarchy.builders import intervals, times
+from sfumato.table.axis import CellAxis
 from sfumato.table.coding import Column, code, only_observed
 
 WORDS = tuple("edcba")
@@ -23,6 +25,7 @@ CASES: dict[str, tuple[Attribute, st.SearchStrategy[object]]] = {
     "integer": (Attribute("c", Role.QUASI, Kind.INTEGER), INTEGERS),
     "number": (Attribute("c", Role.QUASI, Kind.NUMBER), st.floats(allow_nan=False, allow_infinity=False)),
     "date": (Attribute("c", Role.QUASI, Kind.DATE), st.dates()),
+    "timestamp": (Attribute("c", Role.QUASI, Kind.TIMESTAMP), st.datetimes()),
     "category": (Attribute("c", Role.QUASI, Kind.CATEGORY), TEXTS),
     "text": (Attribute("c", Role.QUASI, Kind.TEXT), TEXTS),
     "declared": (Attribute("c", Role.QUASI, Kind.CATEGORY, categories=WORDS), st.sampled_from(WORDS)),
@@ -151,3 +154,36 @@ def test_bounds_beyond_64_bits_still_bind() -> None:
     assert values(code(pl.Series("c", [1, 2**63 - 1]), attribute)) == [1, 2**63 - 1]
     with pytest.raises(InputError, match="row 1: 0 lies outside"):
         code(pl.Series("c", [0]), attribute)
+
+
+def test_published_times_meet_on_one_line() -> None:
+    cells = [
+        "[2015-09-21 06:00:00..2015-09-21 08:00:00]",
+        "2015-09-21 07h",
+        "2015-09-22",
+        "2015-W39",
+        "2015-09-21 08:00:00",
+    ]
+    axis = CellAxis(cells, Attribute("start", Role.QUASI, Kind.TIMESTAMP))
+    assert axis[cells[1]] & axis[cells[0]] == axis[cells[1]]
+    assert not axis[cells[2]] & axis[cells[0]]
+    assert axis[cells[2]] & axis[cells[3]] == axis[cells[2]]
+    assert axis.text(axis[cells[4]]) == "2015-09-21 08:00:00"
+    assert axis.text(axis[cells[1]]) == "[2015-09-21 07:00:00..2015-09-21 07:59:59.999999]"
+    assert CellAxis(cells).text(axis[cells[2]]) == "[2015-09-22 00:00:00..2015-09-22 23:59:59.999999]"
+
+
+def test_times_are_coded_by_the_leaves_of_their_hierarchy() -> None:
+    tree = times([dt.datetime(2015, 9, 21, hour) for hour in range(24)], ["hour", "day"])
+    start = Attribute("start", Role.QUASI, Kind.TIMESTAMP, hierarchy=tree, zone="Europe/Berlin")
+    column = code(pl.Series("start", ["2015-09-21 14:53:16", "2015-09-21T12:53:16Z"]), start)
+    assert column.codes.tolist() == [14, 14]
+    with pytest.raises(InputError, match="row 1: 'noon' is not in the hierarchy"):
+        code(pl.Series("start", ["noon"]), start)
+
+
+def test_marks_do_not_hide_numbers_from_a_hierarchy() -> None:
+    wage = Attribute(
+        "wage", Role.QUASI, Kind.NUMBER, hierarchy=intervals(["1234.5", "2.5"], [1000]), decimal=",", thousands="."
+    )
+    assert code(pl.Series("wage", ["1.234,5", "2,5"]), wage).codes.tolist() == [1, 0]

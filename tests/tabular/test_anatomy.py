@@ -67,7 +67,13 @@ def test_what_anatomy_cannot_promise_is_refused() -> None:
 def test_both_tables_are_saved_and_named_on_the_card(tmp_path: Path) -> None:
     release = Anatomy().anonymize(PEOPLE, SCHEMA, [sf.LDiversity(2, "ill")])
     card = release.save(tmp_path / "out.csv")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.card.json", "out.sensitive.csv"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "out.csv",
+        "out.csv.card.json",
+        "out.csv.statement.html",
+        "out.csv.statement.txt",
+        "out.sensitive.csv",
+    ]
     [companion] = card.released.companions
     assert (companion.name, companion.file, len(companion.sha256 or "")) == ("sensitive", "out.sensitive.csv", 64)
     assert [column.name for column in companion.columns] == ["group", "ill", "count"]

@@ -3,9 +3,10 @@
 from sfumato.audit.composition import composition
 from sfumato.audit.epsilon import epsilon, repeat
 from sfumato.audit.epsilon.trials import worst_pair
+from sfumato.audit.gate import gate
 from sfumato.audit.linkage import linkage
 from sfumato.audit.local import local
-from sfumato.audit.release import release
+from sfumato.audit.release import Original, release
 from sfumato.audit.series import series
 from sfumato.audit.stream import stream
 from sfumato.audit.time import time
@@ -17,8 +18,10 @@ __all__ = [
     "NOT_REFUTED",
     "REFUTED",
     "Finding",
+    "Original",
     "composition",
     "epsilon",
+    "gate",
     "linkage",
     "local",
     "number_pairs",

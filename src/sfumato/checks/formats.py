@@ -9,6 +9,7 @@ import datetime as dt
 import gzip
 import tempfile
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,14 @@ TYPES = TEXTS.with_columns(
     pl.Series("age", [31, -(2**53), 0, None]),
     pl.Series("cost", [1e300, -0.5, 0.25, None]),
     pl.Series("born", [dt.date(1970, 1, day) for day in (1, 2, 3)] + [None]),
+    pl.Series("smokes", [True, False, None, True]),
+)
+KINDS = TYPES.with_columns(
+    pl.Series("paid", [Decimal("12.50"), Decimal("-0.01"), None, Decimal(10) ** 9], dtype=pl.Decimal(12, 2)),
+    pl.Series("ward", ["north", None, "south", "north"], dtype=pl.Categorical),
+    pl.Series("stage", ["I", "II", "I", None], dtype=pl.Enum(["I", "II", "III"])),
+    pl.Series("seen", [dt.datetime(2026, 3, 29, hour) for hour in (0, 1, 3)] + [None], dtype=pl.Datetime("us", "UTC")),  # noqa: DTZ001
+    pl.Series("told", [dt.datetime(2026, 3, 29, hour) for hour in (0, 1, 2, 3)], dtype=pl.Datetime("us")),  # noqa: DTZ001
 )
 
 
@@ -60,8 +69,9 @@ def _is_found(one: Format, ending: str) -> None:
 def _reads_back(one: Format, ending: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"table{ending}"
-        write(TYPES, path)
-        _expect_same(one, read(path).frame, TYPES)
+        wanted = KINDS if one.typed else TYPES
+        write(wanted, path)
+        _expect_same(one, read(path).frame, wanted)
         alone = Path(folder) / f"alone{ending}"
         write(TEXTS.head(1), alone)
         _expect_same(one, read(alone).frame, TEXTS.head(1))
@@ -85,6 +95,8 @@ def _expect_same(one: Format, found: pl.DataFrame, wanted: pl.DataFrame) -> None
     for name in wanted.columns:
         if wanted.schema[name] == pl.Date and found.schema[name] == pl.String:
             same = found[name].str.to_date("%Y-%m-%d", strict=False)
+        elif wanted.schema[name] == pl.Boolean and found.schema[name] == pl.String:
+            same = found[name].str.to_lowercase() == "true"
         else:
             same = found[name].cast(wanted.schema[name], strict=False)
         expect(same.equals(wanted[name]), f"{one.name} reads {found[name].to_list()}; wrote {wanted[name].to_list()}")

@@ -11,7 +11,11 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.engine import EngineOptions, refuse_folder_force
-from sfumato.cli.options import Flag, Input, RoleOptions
+from sfumato.cli.gate import attack, page, say_fallen, say_risks
+from sfumato.cli.input_options import InputOptions, tell_guesses
+from sfumato.cli.intake import IntakeOptions
+from sfumato.cli.naming_options import NamingOptions
+from sfumato.cli.options import Flag, RoleOptions, TableInput
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
 from sfumato.core.files import Staging
@@ -28,17 +32,20 @@ if TYPE_CHECKING:
 
 
 def anonymize(
-    table: Input,
+    table: TableInput,
     /,
     *,
     output: Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True, metavar="OUT")],
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: AlgorithmOptions = AlgorithmOptions(),
+    reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
     ledger: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     explain: Flag = False,
     force: Flag = False,
     json: Flag = False,
@@ -48,8 +55,8 @@ def anonymize(
     Identifiers are dropped, quasi-identifiers generalised, sensitive columns kept. Rows are shuffled.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. With --engine spark, a
-            file or folder of Parquet or CSV.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
+            postgresql://USER@HOST/DATABASE#TABLE. With --engine spark, a file or folder of Parquet or CSV.
         output: File to write; its ending chooses the format; - is standard output. With --engine spark, a folder of
             Parquet.
         card: Where the card goes; OUT.card.json unless named.
@@ -61,55 +68,62 @@ def anonymize(
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
-    schema = roles.build()
+    schema = intake.declared(reading.under(roles.build()))
     chosen = chosen_anonymizer(algorithm)
     asked = asked_models(models, schema, needed=not chosen.private)
     if engine.spark:
         _refuse_single({"--ledger": ledger, "--explain": explain or None})
         refuse_folder_force(force=force)
+        reading.refuse_for("spark")
         from sfumato.engines.spark import anonymize_folder
 
         with steps(4 if report is None else 5) as step, listening(step.share):
             outcome = anonymize_folder(
-                table, output, chosen, schema, asked, card=card, report=report, master=engine.master, step=step
+                Path(table),
+                output,
+                chosen,
+                schema,
+                asked,
+                card=card,
+                report=report,
+                master=engine.master,
+                naming=naming.build(),
+                step=step,
             )
-        say_what_left(outcome.card, output, report, json=json, steward=outcome.steward)
+        intake.tell(outcome.intake, chosen.fate)
+        say_what_left(outcome, output, report, json=json, card=outcome.card)
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
     given = [table, ledger, *roles.files(schema)]
-    with Staging(force=force, inputs=given) as staging, steps(4 if report else 3) as step:
-        outputs = Outputs.place(staging, output, card, report)
+    with Staging(force=force, inputs=given) as staging, steps(5 if report else 4) as step:
+        outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")
-        from sfumato.table import io
+        from sfumato.tabular.charge import Charge
 
-        original, digest = io.read_hashed(table, empty=chosen.private)
-        charge = _charge(ledger, table, digest)
+        original, charge = Charge.read(ledger, table, empty=chosen.private, reading=schema.reading)
+        tell_guesses(original, schema)
+        original = chosen.take_in(original, schema)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
             release = _released(chosen, original, schema, asked, charge)
+        step("attacking")
+        with listening(step.share):
+            found = attack(release, original, schema)
         step("writing")
         final = outputs.write(release)
         if outputs.report is not None:
             step("reporting")
-            from sfumato.report import table_report
-
-            outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+            outputs.report.write_text(page(original, schema, release, found), encoding="utf-8")
+    say_fallen(found)
+    intake.tell(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
-    say_what_left(final, output, report, json=json, steward=release.steward)
+    say_what_left(release, output, report, json=json, card=final, read=original.rows)
+    say_risks(found, quiet=json or output == STDOUT)
     return INTERRUPTED if interrupts.happened else 0
-
-
-def _charge(ledger: Path | None, data: Path, digest: str) -> Charge | None:
-    """Return who pays, if a ledger is named: by the bytes that were read, not by what the file holds later."""
-    if ledger is None:
-        return None
-    from sfumato.tabular.charge import Charge
-
-    return Charge(ledger, data, digest=digest)
 
 
 def _released(

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
+from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.options import Columns, Flag, RoleOptions, Whole, names
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
@@ -25,6 +26,7 @@ def linkage(
     knows: Annotated[tuple[str, ...], Parameter(negative=(), metavar="WHAT", show_default=False)] = (),
     schema: Path | None = None,
     hierarchy: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=FILE", show_default=False)] = (),
+    reading: InputOptions = InputOptions(),
     output: EvidenceFile = None,
     force: Flag = False,
     json: Flag = False,
@@ -48,16 +50,15 @@ def linkage(
         json: Print the findings as JSON.
     """
     from sfumato.audit import linkage as attack
-    from sfumato.table import read
 
     columns, wanted = names(on), names(sensitive)
     options = RoleOptions(quasi=on, sensitive=sensitive, schema=schema, hierarchy=hierarchy)
-    known = options.build()
+    known = reading.under(options.build())
     rows, values = 2 if k is None else k, 2 if l is None else l
     with Staging(force=force, inputs=[release, voters, *options.files(known)]) as staging, steps(2) as step:
         place = None if output is None else staging.place(output)
         step("reading")
-        tables = read(release), read(voters)
+        tables = read_told(release, reading, known), read_told(voters, reading, known)
         step("linking")
         findings = attack(*tables, columns, wanted, k=rows, l=values, knows=knows, schema=known)
         if place is not None:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.input_options import InputOptions, tell_sentences
+from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import steps
 
@@ -34,13 +36,15 @@ def create(
     horizon: str | None = None,
     population: str | None = None,
     other_people: Flag = False,
+    reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
 ) -> int:
     """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
 
     Args:
         ledger: File to make; keep it safe, and never restore an older copy of it.
-        data: CSV (also .gz) or Parquet file, a folder of them for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
+        data: CSV (also .gz), Excel or Parquet file, a folder for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
         schema: TOML file that declares types, bounds and categories, without looking at the rows.
         epsilon: The privacy loss that all answers together may reach.
         delta: The probability with which that may fail; needed by zcdp, and to find keys that are not declared.
@@ -59,6 +63,7 @@ def create(
     from sfumato.promise.cost import Accountant, Budget, amount
     from sfumato.schema import Schema
     from sfumato.stream.screens.times import duration
+    from sfumato.table.parse_report import IN_ANSWERS
 
     span = None if horizon is None else duration(horizon)
     terms = Terms(deadline=deadline, horizon=span, population=population, other_people=other_people)
@@ -66,15 +71,18 @@ def create(
     shares = read_shares(analyst)
     with steps(1) as step:
         step("reading")
-        declared = Schema.from_toml(schema)
+        declared = reading.under(intake.declared(Schema.from_toml(schema)))
         rows: Any = data
         if engine.spark:
+            reading.refuse_for("spark")
             from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_folder(data, declared, engine.master)
         session = Session.create(
             ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
         )
+    tell_sentences(session.rows.guesses)
+    intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     sys.stdout.write(f"  questions call the table {session.table}\n")
     return 0
@@ -154,7 +162,15 @@ def thaw(ledger: LedgerFile, /) -> int:
     return 0
 
 
-def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = EngineOptions()) -> int:
+def new_version(
+    ledger: LedgerFile,
+    /,
+    *,
+    data: str,
+    reading: InputOptions = InputOptions(),
+    engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
+) -> int:
     """Declare that the rows have changed; what was spent stays spent.
 
     Args:
@@ -162,12 +178,16 @@ def new_version(ledger: LedgerFile, /, *, data: str, engine: EngineOptions = Eng
         data: The new file, or the same one with its new content.
     """
     from sfumato.dp.session import Session
+    from sfumato.table.parse_report import IN_ANSWERS
 
     rows: Any = data
     if engine.spark:
         from sfumato.engines.spark.queries import SparkRows
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
-    number = Session.open(ledger, data=rows).new_version(rows)
+    session = Session.open(ledger, data=rows)
+    number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
+    tell_sentences(session.rows.guesses)
+    intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0

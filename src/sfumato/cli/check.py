@@ -5,12 +5,14 @@ from __future__ import annotations
 import json as json_text
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
-from sfumato.cli.options import Columns, Flag, Input, names
+from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.intake import IntakeOptions
+from sfumato.cli.options import Columns, Flag, TableInput, names
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
     from sfumato.evaluate.agreement import Agreement
     from sfumato.release import Card
     from sfumato.schema import Schema
-    from sfumato.table import Table
+    from sfumato.table import ParseReport, Table
 
 
 def check(
-    table: Input,
+    table: TableInput,
     /,
     *,
     quasi: Columns = (),
@@ -31,7 +33,9 @@ def check(
     schema: Path | None = None,
     card: Path | None = None,
     c: float = 2.0,
+    reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    intake: IntakeOptions = IntakeOptions(),
     json: Flag = False,
 ) -> int:
     """Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.
@@ -40,8 +44,8 @@ def check(
     here, those of the schema, or those of the card. With a card, exit code 1 also if the file is not what it says.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. With --engine spark, a
-            file or folder of Parquet or CSV.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
+            postgresql://USER@HOST/DATABASE#TABLE. With --engine spark, a file or folder of Parquet or CSV.
         quasi: Columns an attacker may know, separated by commas; without it those of the schema or the card.
         sensitive: Confidential columns; without it those of the schema or the card.
         require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
@@ -53,19 +57,22 @@ def check(
     from sfumato.evaluate import Requirement
     from sfumato.evaluate.agreement import compare_with_card
     from sfumato.evaluate.check import check as measure
+    from sfumato.table.parse_report import IN_TABLES
 
     asked = _Asked.of(names(quasi), names(sensitive), schema, card)
     wanted = [Requirement.parse(entry) for entry in names(require)]
     models = [model for entry in wanted for model in entry.models(asked.sensitive)]
-    given = (_on_spark if engine.spark else _on_this_machine)(table, engine.master, asked)
+    asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
+    given = _on_spark(table, engine.master, reading, asked) if engine.spark else _on_this_machine(table, reading, asked)
     agreement = None
     if asked.card is not None:
         agreement = compare_with_card(asked.card, given.table, given.digest, names=given.names, weights=given.weights)
-        if not set(asked.columns) <= set(given.names):  # there is nothing to measure
+        if not asked.there(given.names):  # there is nothing to measure
             return _say(None, [], agreement, card, json=json)
     found = measure(
         given.table, asked.quasi, asked.sensitive, schema=asked.schema, c=c, models=models, weights=given.weights
     )
+    intake.tell(given.report, IN_TABLES)
     broken = [line for entry in wanted if (line := entry.breach(found))]
     return _say(found, broken, agreement, card, json=json)
 
@@ -76,32 +83,31 @@ class _Asked:
 
     quasi: list[str]
     sensitive: list[str]
-    schema: Schema | None
+    schema: Schema
     card: Card | None
 
     @classmethod
     def of(cls, quasi: list[str], sensitive: list[str], schema: Path | None, card: Path | None) -> _Asked:
         """Return the columns named on the command line, or those of the schema, or those of the card."""
         from sfumato.audit.release import read_card
-        from sfumato.evaluate.agreement import kinds_on_card, roles_on_card
+        from sfumato.evaluate.agreement import roles_on_card
         from sfumato.schema import Role, Schema
 
-        declared = None if schema is None else Schema.from_toml(schema)
+        declared = Schema() if schema is None else Schema.from_toml(schema)
         stated = None if card is None else read_card(card)
         if not quasi and stated is not None:
             quasi, of_card = roles_on_card(stated)
-            return cls(quasi, sensitive or of_card, declared or kinds_on_card(stated), stated)
-        if not quasi and declared is not None:
-            sensitive = sensitive or list(declared.names(Role.SENSITIVE))
-            return cls(list(declared.names(Role.QUASI)), sensitive, declared, stated)
-        if not quasi:
+            sensitive = sensitive or of_card
+        elif not quasi and schema is not None:
+            quasi, sensitive = list(declared.names(Role.QUASI)), sensitive or list(declared.names(Role.SENSITIVE))
+        elif not quasi:
             raise ParameterError("no quasi-identifier was named; name them with --quasi, --schema or --card")
-        return cls(quasi, sensitive, declared, stated)
+        named = Schema.from_roles(quasi=quasi, sensitive=sensitive)
+        return cls(quasi, sensitive, declared.updated(named), stated)
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that a card says are there."""
-        return [] if self.card is None else [column.name for column in self.card.released.columns]
+    def there(self, names: Sequence[str]) -> bool:
+        """Whether a file has the columns that the card, if there is one, says it has."""
+        return self.card is None or {column.name for column in self.card.released.columns} <= set(names)
 
 
 @dataclass(frozen=True)
@@ -111,30 +117,41 @@ class _Given:
     table: Table
     digest: str
     names: Sequence[str]
+    report: ParseReport | None = None
     weights: Any = None
 
 
-def _on_this_machine(table: Path, _master: str | None, _asked: _Asked) -> _Given:
-    from sfumato.table.io import read_hashed
+def _on_this_machine(table: Path | str, reading: InputOptions, asked: _Asked) -> _Given:
+    from sfumato.core.files import sha256_of
+    from sfumato.evaluate.check import take_in_sensitive
 
-    read, digest = read_hashed(table)
-    return _Given(read, digest, read.names)
+    if asked.card is not None and not Path(table).is_file():
+        raise ParameterError(f"--card compares a file with its card; name the file, not '{table}'")
+    digest = "" if asked.card is None else sha256_of(Path(table))
+    held = read_told(table, reading, asked.schema)
+    if not asked.there(held.names):
+        return _Given(held, digest, held.names)
+    taken = take_in_sensitive(held, asked.sensitive, asked.schema)
+    return _Given(taken, digest, held.names, taken.intake)
 
 
-def _on_spark(table: Path, master: str | None, asked: _Asked) -> _Given:
+def _on_spark(table: Path | str, master: str | None, reading: InputOptions, asked: _Asked) -> _Given:
+    import polars as pl
+
     from sfumato.engines.spark import read_folder, spark_session
+    from sfumato.engines.spark.tables.intake import take_in_sensitive_rows
     from sfumato.engines.spark.tables.measure import count_combinations
     from sfumato.engines.spark.tables.release import digest_of
     from sfumato.table import Table as Rows
 
+    reading.refuse_for("spark")
     frame = read_folder(spark_session(master), table)
-    digest = "" if asked.card is None else digest_of(table)
-    if asked.card is not None and not set(asked.columns) <= set(frame.columns):
-        import polars as pl
-
+    digest = "" if asked.card is None else digest_of(Path(table))
+    if not asked.there(frame.columns):
         return _Given(Rows(pl.DataFrame({name: [] for name in frame.columns})), digest, frame.columns)
-    counted = count_combinations(frame, asked.quasi, asked.sensitive)
-    return _Given(Rows(counted.frame), digest, frame.columns, counted.weights)
+    rows, report = take_in_sensitive_rows(frame, asked.sensitive, asked.schema)
+    counted = count_combinations(rows, asked.quasi, asked.sensitive)
+    return _Given(Rows(counted.frame), digest, frame.columns, report, counted.weights)
 
 
 def _say(

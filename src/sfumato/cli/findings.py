@@ -29,7 +29,7 @@ def say(findings: Sequence[Finding], *, json: bool) -> int:
 
         sys.stdout.write(json_text.dumps(to_builtins(findings), indent=2, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.writelines(_line(finding) + "\n" for finding in findings)
+        sys.stdout.writelines(line(finding) + "\n" for finding in findings)
     return 1 if any(finding.refuted for finding in findings) else 0
 
 
@@ -43,6 +43,12 @@ def write_evidence(
     place.write_text(json_text.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _line(finding: Finding) -> str:
+def line(finding: Finding) -> str:
+    """Return a finding in one line.
+
+    >>> from sfumato.release.finding import REFUTED, Finding
+    >>> line(Finding(claim="k = 3", verdict=REFUTED, evidence={"reason": "a class has 2 rows"}))
+    'REFUTED: k = 3; a class has 2 rows'
+    """
     found = str(finding.evidence.get("reason") or finding.evidence.get("not audited") or "")
     return f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}"

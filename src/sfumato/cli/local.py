@@ -12,6 +12,8 @@ from cyclopts import Parameter, Token
 
 from sfumato import plugins
 from sfumato.cli.engine import EngineOptions, refuse_folder_force
+from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import steps
@@ -51,8 +53,10 @@ def perturb(
     epsilon: float,
     domain: Path,
     protocol: Protocol = "auto",
+    reading: InputOptions = InputOptions(),
     card: Path | None = None,
     force: Flag = False,
+    naming: NamingOptions = NamingOptions(),
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -61,7 +65,8 @@ def perturb(
     A row whose value is not in the domain is an error, and nothing is written: leaving it out would be a report too.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. On Spark, also a folder.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input. On Spark, also a
+            folder.
         output: Report file to write: JSON lines if it ends in .jsonl, packed otherwise; .gz after it compresses. On
             Spark, a folder of JSON lines.
         column: The column to report.
@@ -74,20 +79,22 @@ def perturb(
     """
     from sfumato.local.domain import read_domain
 
-    asked: Any = {"column": column, "epsilon": epsilon, "protocol": protocol, "card": card}
+    asked: Any = {"column": column, "epsilon": epsilon, "protocol": protocol, "card": card, "naming": naming.build()}
     with steps(1) as step, listening(step.share):
         step("reporting")
         if engine.spark:
             from sfumato.engines.spark.local import perturb_rows, read_rows
 
             refuse_folder_force(force=force)
+            reading.refuse_for("spark")
             made = perturb_rows(read_rows(table, engine.master), output, domain=read_domain(domain), **asked)
         else:
             from sfumato.local.columns import write_perturbed
+            from sfumato.schema import Schema
 
-            made = write_perturbed(
-                table, output, domain=read_domain(domain), **asked, force=force, keep=[table, domain]
-            )
+            rows = read_told(table, reading, Schema())
+            kept: Any = {"force": force, "keep": [table, domain]}
+            made = write_perturbed(rows, output, domain=read_domain(domain), **asked, **kept)
     chosen, final = made.protocol, made.card
     reason = f"\n  {chosen.reason}" if chosen.reason else ""
     lines = f"{final.released.rows} reports by {chosen.name} written to {output}, ε={chosen.spent:.6g} each{reason}\n"
@@ -100,6 +107,7 @@ def estimate(
     output: Output,
     raw: Flag = False,
     card: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     report: Path | None = None,
     ledger: Path | None = None,
     persons: str | None = None,
@@ -125,7 +133,7 @@ def estimate(
     refuse_mixed_output(output, card, json=json)
     charge = _charge(ledger, persons)
     with Staging(force=force, inputs=[*reports, ledger]) as staging, steps(2) as step, listening(step.share):
-        outputs = Outputs.place(staging, output, card, report)
+        outputs = Outputs.place(staging, output, card, report, naming.build())
         step("counting")
         if engine.spark:
             from sfumato.engines.spark.local import tally_folders
@@ -164,7 +172,9 @@ def mean(
     epsilon: float,
     protocol: MeanProtocol = "auto",
     raw: Flag = False,
+    reading: InputOptions = InputOptions(),
     card: Path | None = None,
+    naming: NamingOptions = NamingOptions(),
     ledger: Path | None = None,
     persons: str | None = None,
     force: Flag = False,
@@ -176,7 +186,8 @@ def mean(
     A row without a number within the bounds is an error, for the same reason as a value outside a domain.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input. On Spark, also a folder.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input. On Spark, also a
+            folder.
         column: The column of numbers.
         bounds: The smallest and the largest possible value, public and fixed beforehand.
         epsilon: What one report may cost.
@@ -188,27 +199,34 @@ def mean(
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, which has the mean among its measures.
     """
+    from sfumato.release.statement import CardFiles
+
     asked: Any = {"column": column, "bounds": bounds, "epsilon": epsilon, "protocol": protocol, "consistent": not raw}
     charge = _charge(ledger, persons)
     if charge is not None and engine.spark:
         raise ParameterError("--ledger needs all rows on one machine here; leave it or --engine spark out")
     with Staging(force=force, inputs=[table, ledger]) as staging, steps(1) as step:
-        place = None if card is None else staging.place(card)
+        files, names = None if card is None else CardFiles.place(staging, card), naming.build()
         step("estimating")
         if engine.spark:
             from sfumato.engines.spark.local import mean_of_rows, read_rows
 
+            reading.refuse_for("spark")
             made = mean_of_rows(read_rows(table, engine.master), **asked)
         else:
             from sfumato.local.columns import estimate_mean
+            from sfumato.schema import Schema
 
-            made = estimate_mean(table, **asked, charge=charge)
-        if place is not None:
-            place.write_text(made.card.to_json(), encoding="utf-8")
+            held = read_told(table, reading, Schema()) if charge is None else table
+            made = estimate_mean(held, **asked, charge=charge, reading=reading.reading())
+        final = names.name(made.card)
+        if files is not None:
+            files.write(final)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
     lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
-    sys.stdout.write(made.card.to_json() if json else lines)
+    lines += "".join(f"  warning: {warning}\n" for warning in final.warnings)
+    sys.stdout.write(final.to_json() if json else lines)
     return 0
 
 

@@ -39,6 +39,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "series:republish",
         "Publish a table again so that no attack on the series of its releases finds anybody.",
     ),
+    "statement": (
+        "statement:statement",
+        "Say in plain words what a card says: what was published, promised, changed and attacked, with lines to sign.",
+    ),
     "stream": (
         "stream:stream",
         "Publish the records of a feed as they come, in anonymous groups, with the card that says what is promised.",

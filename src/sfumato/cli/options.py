@@ -20,10 +20,17 @@ def _whole(_hint: object, tokens: Sequence[Token]) -> int:
     return int(tokens[0].value)
 
 
+def _place(_hint: object, tokens: Sequence[Token]) -> Path | str:
+    """Return a file, or the address of a table in a database as it was written."""
+    text = tokens[0].value
+    return text if "://" in text else Path(text)
+
+
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 Columns = Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMNS", show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Input = Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)]
+TableInput = Annotated[Path | str, Parameter(name="IN", converter=_place, allow_leading_hyphen=True)]
 
 
 def names(given: Sequence[str]) -> list[str]:
@@ -48,6 +55,8 @@ class RoleOptions:
         other: What to do with columns that have no role; without it they are refused.
         schema: TOML file with roles, types, bounds, categories and hierarchies.
         hierarchy: Hierarchy of a column, as in age=age.csv or zip=zip.toml; may be repeated.
+        coarsen: Rule for a sensitive or other column, as in cost=round:100,top:10000, cost=bands:0,500,1000,
+            cost=microaggregate:10 or visited=period:month; may be repeated.
     """
 
     quasi: Columns = ()
@@ -57,6 +66,7 @@ class RoleOptions:
     other: Literal["keep", "drop"] | None = None
     schema: Path | None = None
     hierarchy: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=FILE", show_default=False)] = ()
+    coarsen: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=RULE", show_default=False)] = ()
 
     def build(self) -> Schema:
         """Return the schema file, if any, with the roles and hierarchies named on the command line laid over it."""
@@ -72,6 +82,8 @@ class RoleOptions:
         schema = named if self.schema is None else Schema.from_toml(self.schema).updated(named)
         for entry in self.hierarchy:
             schema = _with_hierarchy(schema, entry)
+        for entry in self.coarsen:
+            schema = _with_rule(schema, entry)
         return schema
 
     def files(self, schema: Schema) -> list[Path]:
@@ -101,3 +113,12 @@ def _with_hierarchy(schema: Schema, entry: str) -> Schema:
     plain = replace(schema.columns[name], kind=Kind.CATEGORY, bounds=None, categories=None)
     column = replace(plain, hierarchy=read_hierarchy(file), hierarchy_file=file)
     return replace(schema, columns={**schema.columns, name: column})
+
+
+def _with_rule(schema: Schema, entry: str) -> Schema:
+    from sfumato.schema import Coarsening
+
+    name, equals, rule = entry.partition("=")
+    if not equals:
+        raise ParameterError(f"coarsening '{entry}' is not of the form cost=round:100")
+    return schema.with_coarsening(name, Coarsening.parse(name, rule))

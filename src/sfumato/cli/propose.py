@@ -8,36 +8,55 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sfumato.cli.options import Flag, Input
+from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.options import Flag, TableInput
 from sfumato.core.files import Staging
 
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")]
 
 
-def schema(table: Input, /, *, output: Output = None, force: Flag = False) -> int:
+def schema(
+    table: TableInput,
+    /,
+    *,
+    reading: InputOptions = InputOptions(),
+    output: Output = None,
+    force: Flag = False,
+) -> int:
     """Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
+            postgresql://USER@HOST/DATABASE#TABLE.
         output: File to write; standard output unless named.
         force: Replace an output that exists; a ledger, history, checkpoint or input is never replaced.
     """
     from sfumato.schema.propose import propose
-    from sfumato.table import read
+    from sfumato.table.guesses import reading_lines
 
     with Staging(force=force, inputs=[table]) as staging:
         place = None if output is None else staging.place(output)
-        _write(propose(read(table)), place)
+        found = read_told(table, reading)
+        lines = [f"{line}\n" for line in ("", *reading_lines(found))]
+        _write("".join([propose(found), *(lines if len(lines) > 1 else [])]), place)
     return 0
 
 
 def suggest(
-    table: Input, /, *, column: str, schema: Path | None = None, output: Output = None, force: Flag = False
+    table: TableInput,
+    /,
+    *,
+    column: str,
+    schema: Path | None = None,
+    reading: InputOptions = InputOptions(),
+    output: Output = None,
+    force: Flag = False,
 ) -> int:
     """Propose a hierarchy for a column as a TOML file to read, change and use with --hierarchy.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
+            postgresql://USER@HOST/DATABASE#TABLE.
         column: The column to generalise.
         schema: TOML file that tells the column's type, missing marks and, if ordinal, its order.
         output: File to write; standard output unless named.
@@ -45,12 +64,11 @@ def suggest(
     """
     from sfumato.schema import Schema
     from sfumato.schema.propose import suggest_column
-    from sfumato.table import read
 
     with Staging(force=force, inputs=[table, schema]) as staging:
         place = None if output is None else staging.place(output)
-        known = Schema() if schema is None else Schema.from_toml(schema)
-        _write(suggest_column(read(table), column, known).text, place)
+        known = reading.under(Schema() if schema is None else Schema.from_toml(schema))
+        _write(suggest_column(read_told(table, reading, known), column, known).text, place)
     return 0
 
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.budget import LedgerFile
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
@@ -31,6 +32,7 @@ def query(
     plot: Path | None = None,
     rows: Whole = None,
     force: Flag = False,
+    naming: NamingOptions = NamingOptions(),
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -62,7 +64,7 @@ def query(
         return answer_picture(answer)
 
     with Staging(force=force, inputs=_files_read(ledger) if force else ()) as staging, steps(1) as step:
-        files = AnswerFiles.place(staging, output, plot)
+        files, names = AnswerFiles.place(staging, output, plot), naming.build()  # before anything is paid
         step("asking")
         data: Any = None
         if engine.spark:
@@ -71,7 +73,7 @@ def query(
             data = SparkRows.of_ledger(ledger, engine.master)
         session = Session.open(ledger, data=data)
         answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
-        files.write(answer, draw)
+        files.write(answer, draw, names)
     if json:
         sys.stdout.write(answer.to_json() + "\n")
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Columns, Flag, Input, Whole, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
@@ -45,6 +47,7 @@ class RecordOptions:
         schema: TOML file with types, bounds, categories and hierarchies of columns.
         person: Column that tells persons apart: only their first records count, and the promise is about persons.
         per_person: How many records of a person count; 1 unless given.
+        events: Protect single records, though a column may tell persons apart.
         horizon: For how long they count, as in 30d; for the whole stream unless given.
         every: Windows in time, as in 10s; how many records they have is hidden too (rank, adaptive).
         from_: Where the first window begins: a date, a time in ISO 8601, or seconds since 1970.
@@ -61,6 +64,7 @@ class RecordOptions:
     schema: Path | None = None
     person: str | None = None
     per_person: Whole = None
+    events: Flag = False
     horizon: str | None = None
     every: str | None = None
     from_: Annotated[str | None, Parameter(name="--from")] = None
@@ -94,12 +98,17 @@ class FileOptions:
         checkpoint: Folder from which a killed run goes on with the same noise and no record lost; keep it secret.
         ledger: Budget that is charged before anything is drawn.
         card: Where the card goes; OUT.card.json unless named.
+        report: The steward's own file about the records, as JSON: cells read, missing, failed, out of bounds, and what
+            was left out. Never publish it.
+        max_failed: The largest share of a column's first cells that may fail to be read before the stream is refused.
         follow: Keep reading a text file while it grows; on Spark, a folder.
     """
 
     checkpoint: Annotated[Path | None, Parameter(metavar="DIR")] = None
     ledger: Path | None = None
     card: Path | None = None
+    report: Annotated[Path | None, Parameter(metavar="JSON")] = None
+    max_failed: Annotated[float, Parameter(metavar="SHARE")] = 0.01
     follow: Flag = False
 
 
@@ -113,6 +122,7 @@ def stream(
     records: RecordOptions = RecordOptions(),
     on_bad: Annotated[str, Parameter(metavar="ACTION")] = "clamp",
     files: FileOptions = FileOptions(),
+    naming: NamingOptions = NamingOptions(),
     engine: EngineOptions = EngineOptions(),
     keys: KeyOptions = KeyOptions(),
 ) -> int:
@@ -133,13 +143,14 @@ def stream(
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
     setup = build(options.publisher, names(column), on_bad=on_bad, **asked)
+    kept = {**vars(files), "naming": naming.build()}
     epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
     try:
-        with terminal_hooks(epsilon, resumes=files.checkpoint is not None) as hooks:
+        with terminal_hooks(epsilon, resumes=files.checkpoint is not None, setup=setup) as hooks:
             if engine.spark:
-                outcome = _publish_folder(feed, output, setup, records.person, records.time, files, engine, keys, hooks)
+                outcome = _publish_folder(feed, output, setup, records.person, records.time, kept, engine, keys, hooks)
             else:
-                outcome = _publish_file(feed, output, setup, files, keys, hooks)
+                outcome = _publish_file(feed, output, setup, kept, keys, hooks)
     except KeyboardInterrupt:
         sys.stderr.write("sfumato: interrupted at once; what has left stays where it is\n")
         return INTERRUPTED
@@ -147,15 +158,15 @@ def stream(
 
 
 def _publish_file(
-    feed: Path, output: Path, setup: StreamSetup, files: FileOptions, keys: KeyOptions, hooks: Hooks
+    feed: Path, output: Path, setup: StreamSetup, files: Mapping[str, Any], keys: KeyOptions, hooks: Hooks
 ) -> Outcome:
     from sfumato.stream.runtime.job import publish
 
     unused = next(iter(given(keys, "")), None)
     if unused is not None:
         raise ParameterError(f"--{unused} is for many publishers on Spark; add --engine spark")
-    refuse_mixed_output(output, files.card, json=False)
-    return publish(feed, output, setup, hooks=hooks, **vars(files))
+    refuse_mixed_output(output, files["card"], json=False)
+    return publish(feed, output, setup, hooks=hooks, **files)
 
 
 def _publish_folder(
@@ -164,7 +175,7 @@ def _publish_folder(
     setup: StreamSetup,
     person: str | None,
     time: str | None,
-    files: FileOptions,
+    files: Mapping[str, Any],
     engine: EngineOptions,
     keys: KeyOptions,
     hooks: Hooks,
@@ -173,16 +184,19 @@ def _publish_folder(
 
     chosen = choose_keys(keys.key, person, keys.buckets)
     order = keys.order or time
-    return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **vars(files))
+    return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **files)
 
 
 def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> int:
     """Say what left, and return the exit code."""
     progress, target = outcome.progress, "standard output" if output == STDOUT else str(output)
-    lines = [f"{progress.rows} rows in {progress.groups} groups written to {target}"]
+    without = f", {progress.vacant} of them without a row," if progress.vacant else ""
+    lines = [f"{progress.rows} rows in {progress.groups} groups{without} written to {target}"]
     lines += [f"  warning: {warning}" for warning in outcome.card.warnings]
     (sys.stderr if output == STDOUT else sys.stdout).write("\n".join(lines) + "\n")
     if outcome.complete:
+        if outcome.intake.columns:  # not on Spark, which has many readers
+            sys.stderr.writelines(f"(for the steward) {line}\n" for line in outcome.intake.lines())
         return 0
     hidden = str(outcome.card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
     records = "records that came" if hidden else f"{progress.held} records"

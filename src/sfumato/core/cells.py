@@ -10,7 +10,8 @@
 | `[20-29]?`, `{"", F}` | a missing value may be among them; `30.5?` is a number or day with one |
 | the column's missing mark | a missing value alone |
 | `021**` | every code as long as this that begins so |
-| `2025-01`, `2025-Q1`, `2025`, `2020s` | all days of a month, quarter, year or decade, in a column of days |
+| `2025-W05`, `2025-01`, `2025-Q1`, `2025`, `2020s` | all days of a week, month, quarter, year or decade |
+| `2025-01-31 14:30:00` | a time of the wall clock; `2025-01-31 14h` is all times of an hour, `2025-01-31` of a day |
 | `"{x}"` | the value `{x}` itself |
 
 A value that would be read as something else is written in double quotes, and its own quotes are doubled; every other
@@ -19,12 +20,12 @@ value is written as it is. The forms are those of Samarati & Sweeney (1998) and 
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sfumato.core.calendar import EPOCH, MICROSECOND, day_of, days_of, time_of, times_of
 from sfumato.errors import InputError, suggestion
 
 if TYPE_CHECKING:
@@ -36,20 +37,12 @@ LIMITS = ("min", "max", "missing")  # the columns `x_min`, `x_max` and `x_missin
 SYNTAX = frozenset(',{}[]"')
 INTEGER = re.compile(r"[+-]?[0-9]+")
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-PERIOD = re.compile(r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})|-Q(?P<quarter>[1-4])|(?P<decade>s))?")
 RANGE = re.compile(r"\[(?P<body>.+)\](?P<missing>\??)", re.DOTALL)
 INTEGERS = re.compile(rf"({INTEGER.pattern})-({INTEGER.pattern})")
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 ENDS = re.compile(rf"({QUOTED.pattern}|[^\"].*?)\.\.({QUOTED.pattern}|[^\"].*)", re.DOTALL)
 MEMBER = re.compile(rf'(?:({QUOTED.pattern})|([^",]+))(?:, *|\Z)')
 MASKED = re.compile(r"(?P<prefix>[^*]+)\*+", re.DOTALL)
-PERIODS: dict[str, Callable[[dt.date], str]] = {
-    "month": lambda day: f"{day.year:04d}-{day.month:02d}",
-    "quarter": lambda day: f"{day.year:04d}-Q{(day.month + 2) // 3}",
-    "year": lambda day: f"{day.year:04d}",
-    "decade": lambda day: f"{day.year // 10 * 10:04d}s",
-}
 Number = int | float
 
 
@@ -105,6 +98,21 @@ class Cell:
         """
         days = days_of(self.words[0]) if len(self.words) == 1 else None
         return self if days is None else replace(self, words=(), ends=(days[0].isoformat(), days[1].isoformat()))
+
+    def on_clock(self) -> Cell:
+        """Return an hour, a day or a longer period as the range of its times, also at the ends of a range.
+
+        >>> read("2024-02-29 14h").on_clock().ends
+        ('2024-02-29 14:00:00', '2024-02-29 14:59:59.999999')
+        """
+        ends = self.ends or ((self.words[0], self.words[0]) if len(self.words) == 1 and not self.masks else None)
+        spans = None if ends is None else (times_of(ends[0]), times_of(ends[1]))
+        if spans is None or spans[0] is None or spans[1] is None:
+            return self
+        low, high = spans[0][0].isoformat(sep=" "), spans[1][1].isoformat(sep=" ")
+        if low == high and self.ends is None:
+            return replace(self, words=(low,))
+        return replace(self, words=(), ends=(low, high))
 
 
 def read(text: str | None, marks: Container[str] = MISSING_MARKS, known: Container[str] | None = None) -> Cell:
@@ -214,56 +222,22 @@ def is_under_mask(mask: str, word: str) -> bool:
 
 
 def number(text: str) -> Number | None:
-    """Return a finite number, or a day by its ordinal; None for any other text.
+    """Return a finite number, a day by its ordinal, a time by its microseconds since 1970; None for any other text.
 
     >>> number("31"), number("1e3"), number("1970-01-01"), number("flu"), number("1e999")
     (31, 1000.0, 719163, None, None)
+    >>> number("1970-01-01 00:00:01")
+    1000000
     """
     if INTEGER.fullmatch(text):
         return int(text)
     if DECIMAL.fullmatch(text):
         value = float(text)
         return value if abs(value) < float("inf") else None
-    day = day_of(text)
+    day, time = day_of(text), time_of(text)
+    if time is not None:
+        return (time - EPOCH) // MICROSECOND
     return None if day is None else day.toordinal()
-
-
-def day_of(text: str) -> dt.date | None:
-    """Return a day written as in ISO 8601; None for any other text.
-
-    >>> day_of("2024-02-29"), day_of("2025-02-29")
-    (datetime.date(2024, 2, 29), None)
-    """
-    try:
-        return dt.date.fromisoformat(text) if DAY.fullmatch(text) else None
-    except ValueError:
-        return None
-
-
-def days_of(label: str) -> tuple[dt.date, dt.date] | None:
-    """Return the first and the last day of a calendar label, or None if it is not one.
-
-    >>> days_of("2025-Q1")
-    (datetime.date(2025, 1, 1), datetime.date(2025, 3, 31))
-    >>> days_of("2020s")[1].isoformat(), days_of("2024-02")[1].isoformat(), days_of("spring")
-    ('2029-12-31', '2024-02-29', None)
-    """
-    found = PERIOD.fullmatch(label)
-    if found is None:
-        return None
-    year, month, months = int(found["year"]), 1, 12
-    if found["month"]:
-        month, months = int(found["month"]), 1
-    elif found["quarter"]:
-        month, months = 3 * int(found["quarter"]) - 2, 3
-    elif found["decade"]:
-        months = 120
-    try:
-        first = dt.date(year, month, 1)
-        after = month - 1 + months
-        return first, dt.date(year + after // 12, after % 12 + 1, 1) - dt.timedelta(days=1)
-    except ValueError:
-        return None
 
 
 def limit_columns(columns: Sequence[str], name: str) -> list[str]:
@@ -343,9 +317,9 @@ def _read_set(text: str, marks: Container[str]) -> Cell | None:
 
 
 def _read_single(text: str) -> Cell | None:
-    """Return a number, a day or a period with a missing value among them."""
+    """Return a number, a day, a time or a period with a missing value among them."""
     value = text[:-1]
-    if text[-1:] != "?" or (number(value) is None and days_of(value) is None):
+    if text[-1:] != "?" or (number(value) is None and times_of(value) is None):
         return None
     return Cell(words=(value,), missing=True)
 

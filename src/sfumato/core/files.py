@@ -111,15 +111,15 @@ class Staging:
                 before.unlink(missing_ok=True)
 
 
-def refuse_output(path: Path) -> None:
-    """Refuse a place for output that exists or cannot be made.
+def refuse_output(path: Path, *, replaceable: bool = True) -> None:
+    """Refuse a place for output that exists or cannot be made; `replaceable` says whether --force would help.
 
     >>> refuse_output(Path("no-such-folder/out.csv"))
     Traceback (most recent call last):
     sfumato.errors.InputError: output 'no-such-folder/out.csv' cannot be written: there is no folder 'no-such-folder'
     """
     if path.exists():
-        further = ", or replace it with --force" if path.is_file() else ""
+        further = ", or replace it with --force" if replaceable and path.is_file() else ""
         raise InputError(f"output '{path}' exists; remove it or choose another name{further}")
     if not path.parent.is_dir():
         raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")

@@ -22,6 +22,8 @@ from sfumato.errors import ParameterError
 from sfumato.promise.cost import Accountant, Cost
 from sfumato.release import Release
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.table import Table
 from sfumato.version import __version__
 
@@ -91,6 +93,8 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     postprocessing: list[str] = msgspec.field(default_factory=list)
     guarantee: Guarantee | None = None
+    clipped: dict[str, list[int | float | str]] = msgspec.field(default_factory=dict)  # by column, its declared bounds
+    threshold: int | None = None  # the noisy number of units below which a key that is not declared stays inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +178,10 @@ class Answer:
         ranks = {column.name: column.rank_error for column in stored.columns if column.rank_error is not None}
         if ranks:
             settings["rank_error"] = ranks
+        if stored.clipped:
+            settings["clipped_to"] = stored.clipped
+        if stored.threshold is not None:
+            settings["threshold"] = stored.threshold
         other = {name: unit for name, unit in units.items() if unit != OF_THE_ANSWER}
         if other:
             settings["unit_of_scale"] = other
@@ -186,12 +194,32 @@ class Answer:
             released=Released(rows=len(stored.cells), columns=columns, settings=settings, order="of the declared keys"),
             warnings=[*stored.warnings, *self.notes],
             ledger=self.head,
+            changes=self._changes(),
         )
+
+    def _changes(self) -> list[str]:
+        """Return what was done to the numbers, from the question alone."""
+        named = ", ".join(dict.fromkeys(column.mechanism for column in self.stored.columns))
+        noisy = f"Every number was changed by random noise ({named}); how far, its interval says."
+        post = ", ".join(self.stored.postprocessing)
+        return [noisy, *([f"The noisy numbers were then made {post}."] if post else [])]
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of the numbers: how far off the rank of each quantile may be."""
-        return [column.rank_words for column in self.stored.columns if column.rank_words]
+        """What a reader must know of the numbers: bounds, threshold, and how far off the rank of each quantile may be.
+
+        >>> stored = StoredAnswer(question="q", keys=["zone"], cells=[], columns=[], epsilon="1", threshold=19)
+        >>> Answer(msgspec.structs.replace(stored, clipped={"age": [0, 99]}), Cost(), Cost()).notes
+        ['values of age are clipped to [0, 99]', 'keys with fewer than about 19 rows are withheld (threshold)']
+        """
+        stored = self.stored
+        told = [f"values of {name} are clipped to [{low}, {high}]" for name, (low, high) in stored.clipped.items()]
+        if stored.threshold is not None:
+            units = "persons" if stored.unit.startswith("person") else "rows"
+            told.append(f"keys with fewer than about {stored.threshold} {units} are withheld (threshold)")
+        elif stored.keys:
+            told.append(f"rows with a value of {' or '.join(stored.keys)} that is not listed are in no group")
+        return told + [column.rank_words for column in stored.columns if column.rank_words]
 
     def _guarantee(self) -> Guarantee:
         """Return what was promised; answers of the first ledgers kept its parts alone."""
@@ -212,6 +240,7 @@ class Answer:
             "answer": self.rows.to_dicts(),
             "spent": self.spent.to_dict(),
             "left": self.left.to_dict(),
+            "notes": self.notes,
             "card": json.loads(self.card.to_json()),
         }
         return json.dumps(content, indent=2, ensure_ascii=False)
@@ -220,9 +249,11 @@ class Answer:
         """The answer as a release: its rows and its card."""
         return Release(Table(self.rows, self.backend), self.card)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None, force: bool = False) -> Card:
-        """Write the rows and the card (`PATH.card.json` unless named), all or nothing; return the card."""
-        return self.release().save(path, card=card, force=force)
+    def save(
+        self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED, force: bool = False
+    ) -> Card:
+        """Write the rows, the card (`PATH.card.json` unless named) and its statement, all or none; return the card."""
+        return self.release().save(path, card=card, naming=naming, force=force)
 
 
 @dataclass(frozen=True)
@@ -234,7 +265,7 @@ class AnswerFiles:
 
     name: str
     data: Path | None
-    card: Path | None
+    card: CardFiles | None
     picture: Path | None
 
     @classmethod
@@ -242,14 +273,15 @@ class AnswerFiles:
         """Return temporary places for what is wanted; the card goes beside the rows, as `OUT.card.json`."""
         rows = card = None
         if output is not None:
-            rows, card = staging.place(output), staging.place(output.with_name(f"{output.name}.card.json"))
+            rows = staging.place(output)
+            card = CardFiles.place(staging, output.with_name(f"{output.name}.card.json"))
         drawn = None if picture is None else staging.place(picture)
         return cls("" if output is None else output.name, rows, card, drawn)
 
-    def write(self, answer: Answer, draw: Callable[[Answer], str]) -> None:
+    def write(self, answer: Answer, draw: Callable[[Answer], str], naming: Naming = UNNAMED) -> None:
         """Write what is wanted of an answer; `draw` makes its picture."""
         if self.data is not None and self.card is not None:
-            self.card.write_text(answer.release().write(self.data, name=self.name).to_json(), encoding="utf-8")
+            self.card.write(naming.name(answer.release().write(self.data, name=self.name)))
         if self.picture is not None:
             self.picture.write_text(draw(answer), encoding="utf-8")
 

@@ -17,10 +17,12 @@ from urllib.parse import urlsplit
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.request import Count, EngineRows, QueryableRows, Request
 from sfumato.dp.rows import RowsElsewhere, open_rows
+from sfumato.dp.rows.cell_counts import ReportsCells
 from sfumato.dp.rows.file import FileRows
-from sfumato.errors import InputError
+from sfumato.errors import InputError, ParameterError
 from sfumato.promise.unit import ProtectRows
-from sfumato.schema import Attribute, Schema
+from sfumato.schema import Attribute, Reading, Schema
+from sfumato.table import ParseReport, Table
 
 
 def address(data: Any) -> str | None:
@@ -60,17 +62,68 @@ def declared_rows(data: Any, schema: Schema) -> QueryableRows:
     >>> len(declared_rows(pl.DataFrame({"age": [31]}), Schema.from_roles(quasi=["age"])).fingerprint())
     64
     """
-    place = address(data)
+    address(data)  # refuses a password
+    if isinstance(data, str | Path) and "://" not in str(data):
+        return _declared_file(Path(data), schema)
     rows = open_rows(data, schema)
     if isinstance(rows, EngineRows):
         rows.declare()
-    if isinstance(rows, FileRows):
-        lines = rows.count_lines()
-        (found,) = rows.collect(Request((Count(),), ProtectRows())).columns[0]
-        if found != lines:
-            lost = f"{lines - found} of {lines} lines cannot be read"
-            raise InputError(f"file '{place}': {lost}; shorten lines of more than 2 MB")
     return rows
+
+
+def _declared_file(path: Path, schema: Schema) -> FileRows:
+    rows, table = FileRows.declare(path, schema)
+    lines = table.rows
+    (found,) = rows.collect(Request((Count(),), ProtectRows())).columns[0]
+    if found != lines:
+        lost = f"{lines - found} of {lines} lines cannot be read"
+        raise InputError(f"file '{address(path)}': {lost}; shorten lines of more than 2 MB")
+    return rows
+
+
+def laid_out(schema: Schema, reading: Reading) -> Schema:
+    """Return the schema for a new file that is laid out otherwise; what its texts mean stays as it was declared.
+
+    >>> laid_out(Schema(), Reading(decimal=","))
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: decimal, thousands, date format, zone and missing marks belong to the ledger's \
+schema, which stays as it is; leave them out
+    """
+    if reading != reading.layout:
+        raise ParameterError(
+            "decimal, thousands, date format, zone and missing marks belong to the ledger's schema, which stays as it "
+            "is; leave them out"
+        )
+    return schema.read_as(reading)
+
+
+def noted_reading(rows: QueryableRows) -> dict[str, object]:
+    """Return what a ledger notes of how the rows' file is written, so that every question reads it alike.
+
+    >>> import polars as pl
+    >>> noted_reading(open_rows(pl.DataFrame({"age": [31]}), Schema()))
+    {}
+    """
+    return {"reading": rows.reading.layout.to_mapping()} if isinstance(rows, FileRows) else {}
+
+
+def declared_cells(data: Any, rows: QueryableRows, schema: Schema) -> ParseReport | None:
+    """Return what answers will make of the cells; refused where more than the declared share could not be read.
+
+    >>> import polars as pl
+    >>> from sfumato.schema import Kind, Role
+    >>> schema = Schema({"age": Attribute("age", Role.OTHER, Kind.INTEGER, bounds=(0, 99))})
+    >>> frame = pl.DataFrame({"age": ["31", "120", ""]})
+    >>> declared_cells(frame, open_rows(frame, schema), schema).lines()
+    ['missing cells: age 1', "column 'age': 1 of 2 filled cells is outside [0, 99] (first row 2)"]
+    """
+    if not isinstance(rows, ReportsCells):
+        return None
+    report = rows.parse_report()
+    if report.matters and not isinstance(data, str | Path | EngineRows):
+        report = report.located(ParseReport.of(Table.from_frame(data), schema))
+    report.refuse_failed(schema.failed)
+    return report
 
 
 def seconds_of_a_count(rows: QueryableRows) -> float:
@@ -131,6 +184,12 @@ class LedgerRows:
     given: Any = None
     opened: tuple[int, QueryableRows] | None = None
 
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What was guessed about a file that was just declared; for the curator, who sees the rows."""
+        rows = None if self.opened is None else self.opened[1]
+        return rows.guesses if isinstance(rows, FileRows) else ()
+
     @contextmanager
     def look(self, version: int) -> Iterator[QueryableRows]:
         """Give the rows of a version as they are at one moment; refuse others than were declared with it."""
@@ -148,4 +207,5 @@ class LedgerRows:
     def _open(self, facts: Mapping[str, Any]) -> QueryableRows:
         if self.given is None and "engine" in facts:
             return RowsElsewhere(facts["engine"])
-        return open_rows(facts["data"] if self.given is None else self.given, self.schema)
+        schema = self.schema.read_as(Reading.from_mapping(facts.get("reading", {})))
+        return open_rows(facts["data"] if self.given is None else self.given, schema)

@@ -29,6 +29,7 @@ from sfumato.promise import (
 )
 from sfumato.promise.chain import Mechanism, Step
 from sfumato.promise.cost import MOST_DECIMALS
+from sfumato.promise.unit import ProtectRows, Unit
 
 _WORK = Context(prec=400, rounding=ROUND_CEILING)
 
@@ -107,3 +108,24 @@ def _decimal(value: Fraction) -> Decimal:
     """The value rounded up to the decimals that a cost may have."""
     exact = _WORK.divide(Decimal(value.numerator), Decimal(value.denominator))
     return exact.quantize(Decimal(1).scaleb(-MOST_DECIMALS), rounding=ROUND_CEILING, context=_WORK)
+
+
+def assumptions(unit: Unit, deadline: float) -> list[str]:
+    """Return what must be true for the promise to hold, and what time can tell where answers leave at a deadline.
+
+    >>> len(assumptions(ProtectRows(), 0)), len(assumptions(ProtectRows(), 1))
+    (3, 4)
+    """
+    people = (
+        "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed hash"
+        if not isinstance(unit, ProtectRows)
+        else "a person has one row; where a person has more, the promise to that person weakens by their number"
+    )
+    leaves = f"answers leave {deadline:g} s after they were asked, neither earlier nor later"
+    frozen = f"{leaves}; a longer question freezes the ledger, which is the one bit that time can tell"
+    return [
+        people,
+        "bounds and categories in the schema were declared without looking at the rows",
+        "the ledger is the only way to ask about these rows; other releases of them add to the loss",
+        *([frozen] if deadline else []),
+    ]

@@ -9,7 +9,7 @@ Haeberlen, Pierce & Narayan 2011).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,13 +21,23 @@ from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
-from sfumato.dp.dataset import LedgerRows, declared_rows, seconds_of_a_count, whereabouts, without_files
+from sfumato.dp.dataset import (
+    LedgerRows,
+    declared_cells,
+    declared_rows,
+    laid_out,
+    noted_reading,
+    seconds_of_a_count,
+    whereabouts,
+    without_files,
+)
 from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
+from sfumato.dp.limits import clipped_to, least_units
 from sfumato.dp.mechanisms.additive import AdditiveNoise
-from sfumato.dp.promised import batch_promise, question_promise
+from sfumato.dp.promised import assumptions, batch_promise, question_promise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
 from sfumato.dp.questions.query import Query
@@ -43,7 +53,8 @@ from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
 from sfumato.random.laws import Uniform
 from sfumato.release.card import Guarantee
-from sfumato.schema import Schema
+from sfumato.schema import Reading, Schema
+from sfumato.table import ParseReport
 from sfumato.table.table import backend_of
 
 Shown = TypeVar("Shown")
@@ -92,6 +103,7 @@ class Session:
     table: str
     deadline: float | None = None
     rng: Source | None = None
+    parse_report: ParseReport | None = field(default=None, repr=False)  # for whoever declares the rows; kept nowhere
 
     def __post_init__(self) -> None:
         check_deadline(self._seconds)
@@ -155,7 +167,8 @@ class Session:
     ) -> Session:
         """Make a ledger for the data and open a session on it; an existing ledger is never replaced.
 
-        A second ledger over the same rows is refused unless its terms say that it is about other people.
+        A second ledger over the same rows is refused unless its terms say that it is about other people. So are rows of
+        which more than the schema's share (`failed`) cannot be read; `parse_report` tells what became of all cells.
         """
         unit = read_unit(protect) if isinstance(protect, str) else protect
         side = _neighbours(neighbours)
@@ -163,6 +176,7 @@ class Session:
         if isinstance(unit, ProtectPersons):
             attribute_of(schema, unit.person)
         rows = declared_rows(data, schema)
+        cells = declared_cells(data, rows, schema)
         refuse_too_short(terms.deadline, seconds_of_a_count(rows) if terms.deadline else 0)
         name = table_name(data)
         facts = {
@@ -172,11 +186,12 @@ class Session:
             "protect": write_unit(unit),
             "neighbours": str(side),
             "fingerprint": rows.fingerprint(),
+            **noted_reading(rows),
         }
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
         ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
         found = LedgerRows(ledger, schema, None if facts["data"] and "engine" not in facts else data, (1, rows))
-        return cls(ledger, found, schema, unit, side, name)
+        return cls(ledger, found, schema, unit, side, name, parse_report=cells)
 
     @classmethod
     def open(
@@ -221,7 +236,8 @@ class Session:
 
         def draw(rows: QueryableRows, version: int) -> bytes:
             cells, columns = answer_columns(compiled, self._tallies(rows, compiled), cost, noise_from(self.rng))
-            return msgspec.json.encode(self._stored_answer(compiled, cells, columns, promise, version))
+            stored = self._stored_answer(compiled, cells, columns, promise, version)
+            return msgspec.json.encode(msgspec.structs.replace(stored, threshold=least_units(compiled, cost)))
 
         def show(kept: bytes, spent: Cost) -> Answer:
             stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
@@ -302,11 +318,16 @@ class Session:
         compiled = self._compile(self._parse_question(query) if isinstance(query, str) else query)
         return plan_amount(compiled, self.ledger, error, confidence, rows)
 
-    def new_version(self, data: Any) -> int:
-        """Declare that the rows have changed; the budget goes on, since versions compose."""
-        rows = declared_rows(data, self.schema)
-        kept = {name: fact for name, fact in self.ledger.facts.items() if name != "engine"}
-        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint()}
+    def new_version(self, data: Any, *, reading: Reading = Reading(), failed: float | None = None) -> int:  # noqa: B008
+        """Declare that the rows have changed, and how their file is laid out; the budget goes on: versions compose.
+
+        `failed` is the share of a column's filled cells that may be no value of its type, in place of the schema's.
+        """
+        schema = laid_out(self.schema, reading)
+        rows = declared_rows(data, schema)
+        self.parse_report = declared_cells(data, rows, schema if failed is None else replace(schema, failed=failed))
+        kept = {name: fact for name, fact in self.ledger.facts.items() if name not in {"engine", "reading"}}
+        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint(), **noted_reading(rows)}
         number = self.ledger.declare_version(facts)
         given = None if facts["data"] and "engine" not in facts else data
         self.rows = LedgerRows(self.ledger, self.schema, given, (number, rows))
@@ -369,17 +390,11 @@ class Session:
             unit=promise.metric.unit_words,
             neighbours=promise.metric.neighbours_words,
             data_version=version,
-            assumptions=[*assumptions(self.unit), *self._time_words()],
+            assumptions=assumptions(self.unit, self._seconds),
             warnings=warnings,
             guarantee=Guarantee.of(promise),
+            clipped=clipped_to(compiled, self.schema),
         )
-
-    def _time_words(self) -> list[str]:
-        """What time can tell where answers leave at a deadline."""
-        if not self._seconds:
-            return []
-        leaves = f"answers leave {self._seconds:g} s after they were asked, neither earlier nor later"
-        return [f"{leaves}; a longer question freezes the ledger, which is the one bit that time can tell"]
 
 
 @dataclass(frozen=True)
@@ -402,20 +417,6 @@ def _rename_columns(stored: StoredAnswer, compiled: Compiled) -> StoredAnswer:
     labels = [entry.label for entry in compiled.query.aggregates]
     pairs = zip(stored.columns, labels, strict=True)
     return msgspec.structs.replace(stored, columns=[msgspec.structs.replace(c, name=label) for c, label in pairs])
-
-
-def assumptions(unit: Unit) -> list[str]:
-    """Return what must be true for the promise to hold."""
-    people = (
-        "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed hash"
-        if not isinstance(unit, ProtectRows)
-        else "a person has one row; where a person has more, the promise to that person weakens by their number"
-    )
-    return [
-        people,
-        "bounds and categories in the schema were declared without looking at the rows",
-        "the ledger is the only way to ask about these rows; other releases of them add to the loss",
-    ]
 
 
 def _neighbours(value: Neighbours | str) -> Neighbours:

@@ -29,6 +29,8 @@ from sfumato.schema.kinds import Kind, Weights, detect, is_missing
 from sfumato.table import Table
 from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
+from sfumato.table.parse_report import take_in
+from sfumato.tabular.coarsen import as_released
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -223,6 +225,8 @@ def check(
     """
     if not Real(0, above=True).accepts(c):
         raise ParameterError(f"The 'c' parameter of check must be {Real(0, above=True).wanted}. Got {c!r} instead.")
+    if weights is None:
+        table = take_in_sensitive(table, sensitive, schema)
     groups = written_groups(table, quasi, sensitive, schema=schema, weights=weights)
     return Measures(
         rows=groups.rows,
@@ -233,6 +237,25 @@ def check(
         sensitive={name: _measure(groups, found, c) for name, found in groups.sensitive.items()},
         models=_measure_models(groups, models),
     )
+
+
+def take_in_sensitive(table: Table, sensitive: Sequence[str], schema: Schema | None) -> Table:
+    """Return the table with its sensitive columns read as declared, and what became of their cells (`intake`).
+
+    Quasi-identifiers are compared as they are written, since a cell may be a range, a set or `*`.
+
+    >>> schema = Schema({"cost": Attribute("cost", Role.SENSITIVE, Kind.NUMBER)})
+    >>> take_in_sensitive(Table(pl.DataFrame({"cost": ["1,5"]})), ["cost"], schema)
+    Traceback (most recent call last):
+    sfumato.errors.InputError: column 'cost': 1 of 1 filled cells is no number, the first is '1,5' in row 1, and at \
+most 1 % may fail; declare decimal = ",", clean the rows, or allow more with --max-failed 1 (failed = 1 \
+in the schema)
+    """
+    if schema is None:
+        return table
+    named = [name for name in sensitive if name in schema.columns]
+    declared = {name: as_released(table.column(name), schema.columns[name]) for name in named}
+    return take_in(table, replace(schema, columns=declared, person=None))
 
 
 def written_groups(
@@ -283,7 +306,7 @@ def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights | None) -> Column:
     series = table.column(name)
     attribute = Attribute(name, Role.SENSITIVE) if schema is None else schema.columns.get(name)
-    attribute = attribute or Attribute(name, Role.SENSITIVE)
+    attribute = as_released(series, attribute or Attribute(name, Role.SENSITIVE))
     if attribute.kind is None and attribute.hierarchy is None and attribute.categories is None:
         attribute = replace(attribute, kind=_clean_kind(series, attribute.missing, weights))
     return code(series, attribute)
@@ -292,7 +315,7 @@ def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights 
 def _clean_kind(series: pl.Series, marks: tuple[str, ...], weights: Weights | None) -> Kind:
     """Return the detected kind, or category when some values do not fit it: here nothing is refused."""
     kind = detect(series, marks, weights)
-    if series.dtype != pl.String or not kind.numeric or kind is Kind.DATE:
+    if series.dtype != pl.String or kind not in {Kind.INTEGER, Kind.NUMBER}:
         return kind
     numbers = series.cast(pl.Float64, strict=False)
     fits = (numbers.is_finite() | is_missing(series, marks)).fill_null(value=False).all()

@@ -6,7 +6,6 @@ The text forms are those of `table.cells`; a generalised cell stands for every v
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +15,14 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.core import cells
+from sfumato.core.calendar import day_of, time_of
 from sfumato.core.cells import Cell
 from sfumato.errors import InputError
 from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import Kind, is_missing, parse
+from sfumato.schema.times import bound_number
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column, code
+from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
 
 Index = npt.NDArray[np.int64]
@@ -99,7 +100,7 @@ def is_worded(column: Column) -> bool:
 
 def is_continuous(column: Column) -> bool:
     """Return whether values between two neighbours are possible."""
-    return column.kind is Kind.NUMBER and column.attribute.hierarchy is None
+    return column.kind in {Kind.NUMBER, Kind.TIMESTAMP} and column.attribute.hierarchy is None
 
 
 def domain(column: Column) -> tuple[float, float]:
@@ -111,15 +112,7 @@ def domain(column: Column) -> tuple[float, float]:
     >>> domain(code(pl.Series([31, 47]), Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(16, 94))))
     (16.0, 94.0)
     """
-    attribute = column.attribute
-    if len(column.levels) == 0:
-        raise InputError(f"column '{column.name}' holds no value at all; leave it out")
-    if attribute.hierarchy is not None or not column.kind.numeric:
-        return 0.0, float(len(column.levels) - 1)
-    if attribute.bounds is not None and attribute.public:
-        low, high = (_days(bound) if isinstance(bound, dt.date) else float(bound) for bound in attribute.bounds)
-        return low, high
-    return float(column.levels[0]), float(column.levels[-1])
+    return column.domain
 
 
 def read_regions(column: Column, released: Table) -> Regions:
@@ -209,10 +202,10 @@ def _range_reader(column: Column) -> Callable[[str | None], Region | None]:
     def value(text: str, *, single: bool) -> float | None:
         if known is not None:
             return known.get(text)
-        if column.kind is Kind.DATE:
-            day = cells.day_of(text)
-            return None if day is None else _days(day)
-        number = None if cells.day_of(text) else cells.number(text)
+        if column.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            found = day_of(text) if column.kind is Kind.DATE else time_of(text)
+            return None if found is None else float(bound_number(found))
+        number = None if day_of(text) or time_of(text) else cells.number(text)
         if number is None or (column.kind is Kind.INTEGER and isinstance(number, float) and not single):
             return None
         return float(round(number) if column.kind is Kind.INTEGER else number)  # integers may be shown by their mean
@@ -223,7 +216,7 @@ def _range_reader(column: Column) -> Callable[[str | None], Region | None]:
             return [domain(column)], column.has_missing
         if not cell.named:
             return [], cell.missing
-        cell = cell.on_calendar() if column.kind is Kind.DATE else cell
+        cell = _on_calendar(cell, column.kind)
         ends = cell.ends or (cell.words[0], cell.words[0]) if cell.ends or len(cell.words) == 1 else ("", "")
         low, high = (value(end, single=ends[0] == ends[1]) for end in ends)
         return None if low is None or high is None or low > high else ([(low, high)], cell.missing)
@@ -239,8 +232,11 @@ def _range_reader(column: Column) -> Callable[[str | None], Region | None]:
     return read_loosely
 
 
-def _days(date: dt.date) -> float:
-    return float((date - EPOCH).days)
+def _on_calendar(cell: Cell, kind: Kind) -> Cell:
+    """Return a period as the range of its days or times, in a column of them."""
+    if kind is Kind.TIMESTAMP:
+        return cell.on_clock()
+    return cell.on_calendar() if kind is Kind.DATE else cell
 
 
 def _word_reader(column: Column) -> Callable[[str | None], Region | None]:
@@ -305,6 +301,7 @@ def _wanted_cells(column: Column) -> str:
         Kind.INTEGER: "an integer, a range like [20-29], or *",
         Kind.NUMBER: "a number, a range like [1.5..2.5], or *",
         Kind.DATE: "a date, a range like [2026-01-01..2026-01-31], or *",
+        Kind.TIMESTAMP: "a timestamp, a range like [2026-01-01 08:00:00..2026-01-31 17:30:00], or *",
         Kind.ORDINAL: "a category, a range like [low..high], or *",
     }
     return example.get(column.kind, "a value of the original column, a set like {F, M}, or *")

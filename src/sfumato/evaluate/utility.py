@@ -19,17 +19,29 @@ import numpy.typing as npt
 from sfumato.core.cells import joint
 from sfumato.core.parameters import Whole
 from sfumato.errors import InputError, ParameterError
-from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_worded, read_regions
+from sfumato.evaluate.regions import (
+    Regions,
+    code_original,
+    domain,
+    exact_regions,
+    is_continuous,
+    is_worded,
+    read_regions,
+)
+from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.kinds import is_missing, parse
+from sfumato.schema.times import EPOCH, wall_time
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import coarsen_table
 
 Floats = npt.NDArray[np.float64]
 BINS = Whole(1)
 DISTANCE_BINS = 100
 MOST_BARS = 20
+MOST_NODES = 10
 MISSING = "missing"
 OTHER = "other"
 
@@ -71,9 +83,9 @@ class Utility:
 class Histogram:
     """A column before and after: one label and two counts per bar, and the ends of the bins where it is numeric.
 
-    Categories stand by frequency, ordinals in their order, with a bar for missing values; where bars are
-    bins, `missing` has the rows without a value, before and after. A generalised cell spreads evenly over
-    its region.
+    Categories stand by frequency, ordinals in their order, values under a hierarchy in its order and by the finest
+    `level` that has few enough nodes, with a bar for missing values. Where bars are bins, `missing` has the rows
+    without a value, before and after. A generalised cell spreads evenly over its region.
 
     >>> Histogram("sex", ("F", "M"), np.array([3.0, 1.0]), np.array([2.0, 2.0])).distance
     0.25
@@ -85,6 +97,7 @@ class Histogram:
     after: Floats
     edges: Floats | None = None
     missing: tuple[float, float] = (0.0, 0.0)
+    level: int = 0
 
     @property
     def distance(self) -> float:
@@ -132,7 +145,8 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
     """Return a column's counts before and after, ready to plot.
 
     Numbers fall into at most `bins` bins of equal width, whole numbers wide on integers and dates; of the
-    categories the 20 most frequent have a bar each, the rest one together.
+    categories the 20 most frequent have a bar each, the rest one together. Values under a hierarchy are added up to its
+    finest level of at most 10 nodes, in the hierarchy's order.
 
     >>> import polars as pl
     >>> people = Table(pl.DataFrame({"age": [20, 21, 22, 23]}))
@@ -143,9 +157,13 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
     """
     if not BINS.accepts(bins):
         raise ParameterError(f"The 'bins' parameter of histogram must be {BINS.wanted}. Got {bins!r} instead.")
-    column = code_original(original, schema.settled(original), name)
+    column = code_original(*coarsen_table(original, schema.settled(original)), name)
     shape = _compare(read_regions(column, released), bins)
-    return shape if shape.edges is not None else _shorten_bars(shape, ordered=column.kind is Kind.ORDINAL)
+    if shape.edges is not None:
+        return shape
+    if column.attribute.hierarchy is not None:
+        shape = _roll_up(shape, column.attribute.hierarchy)
+    return _shorten_bars(shape, ordered=column.kind is Kind.ORDINAL or column.attribute.hierarchy is not None)
 
 
 def _loss(regions: Regions, left_out: int) -> ColumnLoss:
@@ -222,7 +240,7 @@ def _edges(column: Column, regions: Regions, bins: int) -> Floats:
     """Return the ends of equal bins over the column's domain, widened where a region reaches beyond it."""
     low, high = domain(column)
     low, high = float(regions.low.min(initial=low)), float(regions.high.max(initial=high))
-    if column.kind is Kind.NUMBER:
+    if is_continuous(column):
         return np.linspace(low, high if high > low else low + 1, bins + 1).astype(np.float64)
     width = math.ceil((high - low + 1) / bins)
     count = math.ceil((high - low + 1) / width)
@@ -231,6 +249,9 @@ def _edges(column: Column, regions: Regions, bins: int) -> Floats:
 
 
 def _bin_labels(column: Column, edges: Floats) -> tuple[str, ...]:
+    if column.kind is Kind.TIMESTAMP:
+        times = [wall_time(edge).isoformat(sep=" ", timespec="minutes") for edge in edges]
+        return tuple(f"{low}{joint(whole=False)}{high}" for low, high in pairwise(times))
     if column.kind is Kind.NUMBER:
         return tuple(f"{low:.6g}{joint(whole=False)}{high:.6g}" for low, high in pairwise(edges))
     firsts, lasts = (edges[:-1] + 0.5).astype(np.int64), (edges[1:] - 0.5).astype(np.int64)
@@ -241,6 +262,22 @@ def _bin_labels(column: Column, edges: Floats) -> tuple[str, ...]:
 
 def _point(column: Column, place: np.int64) -> str:
     return str(place) if column.kind is Kind.INTEGER else str(EPOCH + dt.timedelta(days=int(place)))
+
+
+def _roll_up(shape: Histogram, tree: Hierarchy) -> Histogram:
+    """Return the bars added up to the finest level that has at most ten nodes, unless only the root has so few."""
+    levels: dict[int, list[tuple[str, int]]] = {}
+    for label, level, start, _ in tree.nodes():
+        levels.setdefault(level, []).append((label, start))
+    few = [level for level, nodes in levels.items() if 1 < len(nodes) <= MOST_NODES]
+    if not few:
+        return shape
+    names, starts = zip(*levels[min(few)], strict=True)
+    leaves = len(tree.leaves)
+    before, after = (
+        np.append(np.add.reduceat(bars[:leaves], starts), bars[leaves:]) for bars in (shape.before, shape.after)
+    )
+    return replace(shape, labels=(*names, *shape.labels[leaves:]), before=before, after=after, level=min(few))
 
 
 def _shorten_bars(shape: Histogram, *, ordered: bool) -> Histogram:
@@ -275,6 +312,7 @@ def variance_lost(original: Table, schema: Schema, released: Table) -> dict[str,
         if attribute.kind is None or not attribute.kind.numeric or not shown.dtype.is_float():
             continue
         series = original.column(name)
-        before = float(parse(series, attribute.kind, is_missing(series, attribute.missing)).var())
+        missing = is_missing(series, attribute.missing)
+        before = float(parse(series, attribute.kind, missing, attribute.written).var())
         lost[name] = 1 - float(shown.to_numpy().var()) / before if before > 0 else 0.0
     return lost

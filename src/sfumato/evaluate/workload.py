@@ -22,9 +22,11 @@ from sfumato.core.parameters import OneOf, Real, Validated, Whole
 from sfumato.errors import InputError, ParameterError, SchemaError, suggestion
 from sfumato.evaluate.regions import Regions, code_original, domain, exact_regions, is_continuous, read_regions
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import bound_number, read_time
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import coarsen_table
 from sfumato.tabular.private.public_columns import domain_ends, domain_words
 
 if TYPE_CHECKING:
@@ -158,7 +160,7 @@ class Workload(Validated):
         >>> (drawn.queries.high - drawn.queries.low + 1).tolist()
         [[30.0, 1.0]]
         """
-        settled = schema.settled(original)
+        original, settled = coarsen_table(original, schema.settled(original))
         names = (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)) if columns is None else tuple(columns)
         if not names:
             raise InputError("there is no quasi-identifier or sensitive column to ask about; name at least one")
@@ -267,7 +269,7 @@ def _runs(column: Column, condition: Condition) -> list[tuple[float, float]]:
     words = domain_words(column.attribute)
     if words is None:
         low, high = condition
-        return [(_number(low), _number(high))]
+        return [(_number(low, column.kind), _number(high, column.kind))]
     if isinstance(condition, tuple) and column.kind is Kind.ORDINAL and len(condition) == 2:
         first, last = (_place(column, words, word) for word in condition)
         return [(first, last)]
@@ -280,6 +282,10 @@ def _place(column: Column, words: Sequence[str], word: object) -> float:
     return float(words.index(str(word)))
 
 
-def _number(limit: Limit) -> float:
-    date = dt.date.fromisoformat(limit) if isinstance(limit, str) else limit
-    return float((date - EPOCH).days if isinstance(date, dt.date) else date)
+def _number(limit: Limit, kind: Kind) -> float:
+    if kind is Kind.TIMESTAMP and isinstance(limit, str):
+        time = read_time(limit)
+        if time is None:
+            raise SchemaError(f"'{limit}' is not a time like 2026-01-31 14:30:00")
+        return float(bound_number(time))
+    return float(bound_number(dt.date.fromisoformat(limit) if isinstance(limit, str) else limit))

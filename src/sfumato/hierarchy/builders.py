@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sfumato.core.cells import INTEGER, PERIODS, SUPPRESSED, Number, masked_text, range_text
+from sfumato.core.calendar import CLOCK_STEPS, MONTHS, PERIODS
+from sfumato.core.cells import INTEGER, SUPPRESSED, Number, masked_text, range_text
 from sfumato.errors import ParameterError
 from sfumato.hierarchy.tree import Hierarchy
 
@@ -88,20 +89,44 @@ def prefixes(values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
     return _stack_levels(texts, [[masked_text(text, length) for text in texts] for length in lengths])
 
 
-def dates(days: Sequence[dt.date], steps: Sequence[str] = tuple(PERIODS)) -> Hierarchy:
-    """Return days under months, quarters, years and decades, or those of them named in `steps`.
+def dates(days: Sequence[dt.date], steps: Sequence[str] = MONTHS) -> Hierarchy:
+    """Return days under months, quarters, years and decades, or those of them named in `steps`; or under weeks.
 
     >>> dates([dt.date(2024, 12, 31), dt.date(2025, 1, 1)]).paths[1]
     ('2025-01-01', '2025-01', '2025-Q1', '2025', '2020s', '*')
+    >>> dates([dt.date(2025, 1, 1)], ["week"]).paths
+    (('2025-01-01', '2025-W01', '*'),)
     """
     _refuse_empty("days", days)
-    known = list(PERIODS)
-    if not set(steps) <= set(known) or list(steps) != [step for step in known if step in steps]:
-        raise ParameterError(f"calendar steps must be some of {', '.join(known)}, in this order; found {list(steps)}")
+    _refuse_steps(steps, list(PERIODS))
     in_order = sorted(set(days))
     return _stack_levels(
         [day.isoformat() for day in in_order], [[PERIODS[step](day) for day in in_order] for step in steps]
     )
+
+
+def times(moments: Sequence[dt.datetime], steps: Sequence[str] = ("hour", "day", *MONTHS)) -> Hierarchy:
+    """Return hours or days, the first of `steps`, under the longer periods that follow; times are shown by them alone.
+
+    >>> times([dt.datetime(2024, 12, 31, 23, 5)], ["hour", "day", "week"]).paths
+    (('2024-12-31 23h', '2024-12-31', '2025-W01', '*'),)
+    """
+    _refuse_empty("times", moments)
+    _refuse_steps(steps, list(CLOCK_STEPS))
+    if not steps or steps[0] not in {"hour", "day"}:
+        raise ParameterError(f"the steps of times begin with hour or day; found {list(steps)}")
+    paths = {CLOCK_STEPS[steps[0]](moment): moment for moment in sorted(moments)}
+    rows = [[CLOCK_STEPS[step](moment) for moment in paths.values()] for step in steps[1:]]
+    return _stack_levels(list(paths), rows)
+
+
+def _refuse_steps(steps: Sequence[str], known: Sequence[str]) -> None:
+    if not set(steps) <= set(known) or list(steps) != [step for step in known if step in steps]:
+        raise ParameterError(f"calendar steps must be some of {', '.join(known)}, in this order; found {list(steps)}")
+    if "week" in steps and steps[-1] != "week":
+        raise ParameterError(
+            f"a week may lie in two months, so {steps[-1]} cannot stand above it; end with week, or leave it out"
+        )
 
 
 def ordered(values: Sequence[str], sizes: Sequence[int] | None = None) -> Hierarchy:

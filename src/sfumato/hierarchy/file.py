@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.cells import PERIODS
+from sfumato.core.calendar import MONTHS
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.tree import Hierarchy
@@ -23,6 +23,8 @@ KEYS = {
     "dates": ("first", "last", "steps"),
     "ordered": ("values", "sizes"),
 }
+
+LONGEST = 40_000  # days of a hierarchy by hours: more than a century
 
 
 def read_hierarchy(path: str | Path) -> Hierarchy:
@@ -109,11 +111,17 @@ def _intervals(content: Mapping[str, Any]) -> Hierarchy:
 def _dates(content: Mapping[str, Any]) -> Hierarchy:
     first, last = (_day(content[key]).toordinal() for key in ("first", "last"))
     days = [dt.date.fromordinal(number) for number in range(first, last + 1)]
-    return build.dates(days, content.get("steps", list(PERIODS)))
+    steps = content.get("steps", list(MONTHS))
+    if not {"hour", "day"} & {*steps[:1]}:
+        return build.dates(days, steps)
+    if len(days) > LONGEST:
+        raise ParameterError(f"a hierarchy of times spans {len(days)} days; give at most {LONGEST}, or other steps")
+    hours = range(24) if steps[0] == "hour" else (0,)
+    return build.times([dt.datetime.combine(day, dt.time(hour)) for day in days for hour in hours], steps)
 
 
 def _day(value: object) -> dt.date:
-    return value if isinstance(value, dt.date) else dt.date.fromisoformat(str(value))
+    return dt.date.fromordinal(value.toordinal()) if isinstance(value, dt.date) else dt.date.fromisoformat(str(value))
 
 
 BUILDERS: dict[str, Callable[[Mapping[str, Any]], Hierarchy]] = {

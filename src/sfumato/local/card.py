@@ -44,6 +44,7 @@ MEMORY = (
     "A device writes what it spends to its ledger before a report leaves, and draws nothing beyond its budget.",
 )
 CLAMPED = "The mean and its interval were kept within the bounds. This is post-processing."
+DRAWN = "Every report was drawn at random from what its device holds, before it left the device."
 SEEDED = "reports were drawn from a seed; whoever knows the seed can undo them: for tests only"
 
 
@@ -77,7 +78,10 @@ def estimate_card(estimate: Estimate) -> Card:
     }
     rejected = sum(estimate.rejected.values())
     warnings = [f"{rejected} reports were rejected and are in no count"] if rejected else []
-    return _domain_card(estimate.protocol, len(estimate.values), columns, settings, notes=notes, warnings=warnings)
+    left_out = [f"{rejected:,} of {rejected + estimate.users:,} reports were rejected: they are in no count."]
+    card = _domain_card(estimate.protocol, len(estimate.values), columns, settings, notes=notes, warnings=warnings)
+    processed = [] if estimate.method is None else [POST_PROCESSING[estimate.method]]
+    return msgspec.structs.replace(card, changes=[DRAWN, *(left_out if rejected else []), *processed])
 
 
 def with_memory(card: Card, budget: float) -> Card:
@@ -128,7 +132,10 @@ def mean_card(
     guarantee = _local(Guarantee.of(protocol.promise, epsilon_asked=protocol.epsilon))
     notes = [HONEST, CLAMPED] if consistent else [HONEST]
     warnings = [f"{tally.rejected} reports were rejected and are in no sum"] if tally.rejected else []
-    return _card(protocol.name, guarantee, released, notes=notes, warnings=warnings)
+    left_out = [f"{tally.rejected:,} of {tally.rejected + estimate.users:,} reports were rejected: they are in no sum."]
+    changes = [DRAWN, *(left_out if tally.rejected else []), *([CLAMPED] if consistent else [])]
+    card = _card(protocol.name, guarantee, released, notes=notes, warnings=warnings)
+    return msgspec.structs.replace(card, changes=changes)
 
 
 def _domain_card(
@@ -167,6 +174,7 @@ def _card(name: str, guarantee: Guarantee, released: Released, *, notes: Sequenc
         assumptions=[*ASSUMPTIONS, *notes],
         released=released,
         warnings=warnings,
+        changes=[DRAWN],
     )
 
 

@@ -23,7 +23,7 @@ from sfumato.local.means.tally import MeanTally
 from sfumato.local.promise import person_promise
 from sfumato.promise import Promise
 from sfumato.release import Card
-from sfumato.schema import Schema
+from sfumato.schema import Reading, Schema
 from sfumato.table import Table
 from sfumato.table.io import read_hashed
 
@@ -94,7 +94,11 @@ class CollectionCharge:
 
 
 def paid_mean_tally(
-    charge: CollectionCharge, protocol: MeanProtocol, table: Table | str | Path, column: str
+    charge: CollectionCharge,
+    protocol: MeanProtocol,
+    table: Table | str | Path,
+    column: str,
+    reading: Reading | None = None,
 ) -> MeanTally:
     """Return the tally of one fresh report of every row, paid for before it is drawn; or the one of an earlier time.
 
@@ -105,9 +109,9 @@ def paid_mean_tally(
     if isinstance(table, Table):
         held, digest, name = table, open_rows(table.frame, Schema()).fingerprint(), "rows"
     else:
-        held, digest = read_hashed(table)
+        held, digest = read_hashed(table, reading=reading)
         name = Path(table).name
-    numbers = protocol.checked(column_numbers(held.column(column)))
+    numbers = protocol.checked(column_numbers(held.column(column), reading))
     if numbers.size < LEAST_REPORTS:
         raise InputError(f"a mean needs at least {LEAST_REPORTS} reports; the column has {numbers.size} rows")
     asked = {"mean": column, "protocol": protocol.name, "design": protocol.design_hash, "rows": digest}

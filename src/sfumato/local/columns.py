@@ -25,6 +25,9 @@ from sfumato.local.protocol_choice import AUTO, mean_protocol_for, protocol_for
 from sfumato.local.reports.files import open_reports, write_stream
 from sfumato.local.reports.report import Reports
 from sfumato.release.card import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
+from sfumato.schema import Attribute, Kind, Reading, Role
 from sfumato.table import Table, read
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ class ColumnMean:
     card: Card
 
 
-def write_perturbed(  # noqa: PLR0913  # what is reported, and where it goes
+def write_perturbed(  # noqa: PLR0913  # what is reported, how, and where each file goes
     table: Table | str | Path,
     output: str | Path,
     *,
@@ -63,8 +66,9 @@ def write_perturbed(  # noqa: PLR0913  # what is reported, and where it goes
     card: str | Path | None = None,
     force: bool = False,
     keep: Sequence[str | Path] = (),
+    naming: Naming = UNNAMED,
 ) -> PerturbedColumn:
-    """Write a report for every row of a table or a file, and a card (`OUTPUT.card.json` unless named); all or nothing.
+    """Write a report for every row of a table or a file, and a card with its statement; all or nothing.
 
     JSON lines if the name ends in .jsonl or .ndjson, packed otherwise; .gz after it compresses. A row whose value is
     not in the domain is an error: leaving it out would be a report too. `force` replaces files that exist, except
@@ -76,14 +80,14 @@ def write_perturbed(  # noqa: PLR0913  # what is reported, and where it goes
     >>> answers = Table.from_frame(pl.DataFrame({"vote": ["yes", "no", "no"]}))
     >>> made = write_perturbed(answers, folder / "votes.bin", column="vote", domain=["no", "yes"], epsilon=1)
     >>> made.protocol.name, made.card.released.rows, sorted(file.name for file in folder.iterdir())
-    ('rr', 3, ['votes.bin', 'votes.bin.card.json'])
+    ('rr', 3, ['votes.bin', 'votes.bin.card.json', 'votes.bin.statement.html', 'votes.bin.statement.txt'])
     """
     target = Path(output)
     if str(output) == "-":
         raise InputError("reports are binary and go to a file; name one with -o")
     with Staging(force=force, inputs=keep) as staging:
         data = staging.place(target)
-        card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
+        card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
         tell(0.0, "reading")
         values = (table if isinstance(table, Table) else read(table)).column(column)
         chosen = protocol_for(protocol, domain, epsilon, len(values))
@@ -91,12 +95,12 @@ def write_perturbed(  # noqa: PLR0913  # what is reported, and where it goes
         form = "lines" if LINES & {suffix.casefold() for suffix in target.suffixes[-2:]} else "packed"
         with open_reports(data) as file:
             written = write_stream(file, chosen, _with_progress(chosen.report_many(codes), len(codes)), form=form)
-        final = _card_for_file(chosen.card(written), data, target.name)
-        card_file.write_text(final.to_json(), encoding="utf-8")
+        final = naming.name(_card_for_file(chosen.card(written), data, target.name))
+        card_files.write(final)
     return PerturbedColumn(chosen, final)
 
 
-def estimate_mean(
+def estimate_mean(  # noqa: PLR0913 - all that is declared about a mean
     table: Table | str | Path,
     *,
     column: str,
@@ -105,11 +109,12 @@ def estimate_mean(
     protocol: str = AUTO,
     consistent: bool = True,
     charge: CollectionCharge | None = None,
+    reading: Reading | None = None,
 ) -> ColumnMean:
     """Return the mean of a column of a table or a file, from one fresh report of every row, with its card.
 
-    A row without a number within the bounds is an error. With a `charge` the reports are paid for before they are
-    drawn, and the same question about the same file has the same answer.
+    A row without a number within the bounds is an error. `reading` says how a file is written. With a `charge` the
+    reports are paid for before they are drawn, and the same question about the same file has the same answer.
 
     >>> import polars as pl
     >>> ages = Table.from_frame(pl.DataFrame({"age": [31, 47, 60, 18]}))
@@ -119,12 +124,12 @@ def estimate_mean(
     """
     chosen = mean_protocol_for(protocol, *bounds, epsilon)
     if charge is None:
-        values = (table if isinstance(table, Table) else read(table)).column(column)
-        tally = chosen.aggregate(chosen.report_many(column_numbers(values)))
+        held = table if isinstance(table, Table) else read(table, reading=reading)
+        tally = chosen.aggregate(chosen.report_many(column_numbers(held.column(column), reading)))
         return mean_of_tally(chosen, tally, column, consistent=consistent)
     from sfumato.local.charge import paid_mean_tally
 
-    made = mean_of_tally(chosen, paid_mean_tally(charge, chosen, table, column), column, consistent=consistent)
+    made = mean_of_tally(chosen, paid_mean_tally(charge, chosen, table, column, reading), column, consistent=consistent)
     return replace(made, card=charge.on_card(made.card))
 
 
@@ -161,23 +166,27 @@ complete the domain or clean the rows
     codes = values.cast(pl.String).replace_strict(order, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
     outside = (codes < 0).nonzero()[0]
     if outside.size:
+        empty = values.null_count()
+        missing = f" ({empty} of them no value at all)" if empty else ""
         raise InputError(
-            f"column '{values.name}': {rows_have(outside.size)} a value that is not in the domain, the first is row "
-            f"{outside[0] + 1}; complete the domain or clean the rows"
+            f"column '{values.name}': {rows_have(outside.size)} a value that is not in the domain{missing}, the first "
+            f"is row {outside[0] + 1}; complete the domain or clean the rows"
         )
     return codes
 
 
-def column_numbers(values: pl.Series) -> Reals:
+def column_numbers(values: pl.Series, reading: Reading | None = None) -> Reals:
     """Return a column's numbers; rows without one are refused and counted.
 
     >>> import polars as pl
     >>> column_numbers(pl.Series("age", ["31", "47"])).tolist()
     [31.0, 47.0]
     """
-    import polars as pl
+    from sfumato.schema.file_defaults import with_file_defaults
+    from sfumato.schema.values import parse_cells
 
-    numbers = values.cast(pl.Float64, strict=False)
+    declared = Attribute(values.name, Role.OTHER, Kind.NUMBER)
+    numbers = parse_cells(values, declared if reading is None else with_file_defaults(declared, reading)).values
     missing = numbers.is_null().to_numpy().nonzero()[0]
     if missing.size:
         raise InputError(

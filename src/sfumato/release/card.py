@@ -5,11 +5,13 @@ Nothing on it is computed from rows that are not released; its JSON form has a p
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from sfumato.core.display import as_html, one_line
+from sfumato.errors import InputError
 from sfumato.promise import Promise, span_words
 from sfumato.release.finding import Finding
 
@@ -67,6 +69,7 @@ class MeasuredModel(msgspec.Struct, frozen=True, kw_only=True):
     asked: float
     measured: float
     column: str | None = None
+    words: str | None = None  # what it promises, in a sentence
 
 
 class Companion(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +125,16 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = msgspec.field(default_factory=list)
     ledger: str | None = None  # the head of the ledger after the charge: NUMBER:HASH
     checkpoint: str | None = None  # the head of a stream's chain of checkpoints: NUMBER:HASH
+    title: str | None = None
+    dataset: str | None = None  # what people call the data set; never a file's name unless somebody says it
+    date: str | None = None  # the day on which it left, UTC
+    signed_by: str | None = None
+    changes: list[str] = msgspec.field(default_factory=list)  # what was done to the rows, a sentence each
+
+    @property
+    def private(self) -> bool:
+        """Whether the release promises differential privacy: then nothing computed from its rows may be told."""
+        return self.guarantee.neighbours is not None
 
     @property
     def promise_words(self) -> str:
@@ -153,6 +166,21 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     def from_json(cls, text: str | bytes) -> Card:
         """The card in JSON text; unknown or missing keys are refused."""
         return msgspec.json.decode(text, type=cls)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Card:
+        """The card in a file.
+
+        >>> Card.read("no such file")
+        Traceback (most recent call last):
+        sfumato.errors.InputError: card 'no such file' cannot be read: No such file or directory
+        """
+        try:
+            return cls.from_json(Path(path).read_bytes())
+        except OSError as error:
+            raise InputError(f"card '{path}' cannot be read: {error.strerror}") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"file '{path}' is not a card: {error}") from error
 
     def for_file(self, name: str, sha256: str) -> Card:
         """The same card, now naming the released file and its hash."""

@@ -5,7 +5,7 @@ The map from rows to classes stays inside the algorithm that made it; a release 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from sfumato.core.display import SHOWN, as_html, listed, one_line
 from sfumato.core.files import Staging, sha256_of
 from sfumato.release.card import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.table import Table
 from sfumato.table.formats import find_format
 from sfumato.table.io import write
@@ -23,7 +25,8 @@ class Release:
     """Public data with their card; `table` holds the released columns, in the order they leave.
 
     An algorithm that publishes further tables (Anatomy's sensitive table) gives them as `companions`. `steward` holds
-    what was measured against the original rows: for the steward's report, never saved with the data.
+    what was measured against the original rows, `notes` what was noticed in them: for the steward, never saved with the
+    data.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -37,6 +40,7 @@ class Release:
     card: Card
     companions: Mapping[str, Table] = field(default_factory=dict)
     steward: Mapping[str, float] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     def _facts(self) -> dict[str, object]:
         card = self.card
@@ -60,10 +64,13 @@ class Release:
         """The released rows as the kind of dataframe that came in."""
         return self.table.restore(self.table.frame)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None, force: bool = False) -> Card:
-        """Write the data and the card (`PATH.card.json` unless named), all or nothing; return the final card.
+    def save(
+        self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED, force: bool = False
+    ) -> Card:
+        """Write the data, the card (`PATH.card.json` unless named) and its statement; return the final card.
 
-        A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`. `force` replaces files that exist.
+        All files appear or none. A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`. `force`
+        replaces files that exist.
 
         >>> import pathlib, tempfile, polars as pl
         >>> import sfumato as sf
@@ -72,15 +79,15 @@ class Release:
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> final = release.save(folder / "out.csv")
         >>> sorted(file.name for file in folder.iterdir()), len(final.released.sha256)
-        (['out.csv', 'out.csv.card.json'], 64)
+        (['out.csv', 'out.csv.card.json', 'out.csv.statement.html', 'out.csv.statement.txt'], 64)
         """
         target = Path(path)
         find_format(target)  # refuses an unknown ending before anything is written
         with Staging(force=force) as staging:
             data = staging.place(target)
-            card_file = staging.place(card or target.with_name(target.name + ".card.json"))
-            final = self.stage_companions(staging, target, self.write(data, name=target.name))
-            card_file.write_text(final.to_json(), encoding="utf-8")
+            card_files = CardFiles.place(staging, card or target.with_name(target.name + ".card.json"))
+            final = naming.name(self.stage_companions(staging, target, self.write(data, name=target.name)))
+            card_files.write(final)
         return final
 
     def stage_companions(self, staging: Staging, target: Path, card: Card) -> Card:

@@ -10,18 +10,23 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfumato.errors import SchemaError, suggestion
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.file import read_hierarchy
+from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.kinds import Kind
 from sfumato.schema.roles import Role
+from sfumato.schema.times import LAST, on_wall, read_time
+from sfumato.schema.written import Written
 
 Bound = int | float | dt.date
 Word = TypeVar("Word", Role, Kind)
 WRITTEN = ("decimal", "thousands", "format", "zone")
-KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public", *WRITTEN)
+BOUND_TYPES = {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}
+RELEASED = ("coarsen", "accept_unique")
+KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public", *WRITTEN, *RELEASED)
 
 
 @dataclass(frozen=True)
@@ -45,23 +50,49 @@ class Attribute:
     thousands: str | None = None
     format: str | None = None  # how dates and times are written, as strptime has it
     zone: str | None = None  # the time zone whose days and hours count
+    coarsen: Coarsening | None = None  # how values are made coarser before a table is released
+    coarsened: Coarsening | None = None  # the rule that the values at hand went through already; not in a file
+    accept_unique: bool = False  # released although its values single rows out
 
     def __post_init__(self) -> None:
+        if self.kind is Kind.TIMESTAMP and self.bounds is not None:
+            low, high = (_wall_limit(limit, self.zone, at_end=end) for end, limit in enumerate(self.bounds))
+            object.__setattr__(self, "bounds", (low, high))
         wrong = self._contradiction()
         if wrong:
             raise SchemaError(f"column '{self.name}': {wrong}")
 
+    @property
+    def written(self) -> Written:
+        """How the cells are written: marks of numbers, format and zone of times.
+
+        >>> Attribute("wage", Role.OTHER, Kind.NUMBER, decimal=",").written.decimal
+        ','
+        """
+        return Written(self.decimal, self.thousands, self.format, self.zone)
+
     def _contradiction(self) -> str | None:
         if self.bounds is not None:
             if self.kind is None or not self.kind.numeric:
-                return f"bounds need type integer, number or date; found {self.kind or 'no type'}"
-            if {isinstance(limit, dt.date) for limit in self.bounds} != {self.kind is Kind.DATE}:
-                return f"bounds {list(self.bounds)} do not fit type {self.kind}"
+                return f"bounds need type integer, number, date or timestamp; found {self.kind or 'no type'}"
+            if {_bound_type(limit) for limit in self.bounds} != {BOUND_TYPES.get(self.kind, float)}:
+                return f"bounds {_listed(self.bounds)} do not fit type {self.kind}"
             if self.bounds[0] > self.bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
-                return f"bounds must be [low, high]; found {list(self.bounds)}"
+                return f"bounds must be [low, high]; found {_listed(self.bounds)}"
+        written = self.written.problem()
+        if written is not None:
+            return written
         if self.kind is Kind.ORDINAL and self.categories is None:
             return "type ordinal needs categories = [...] in their order"
-        return None if self.categories is None else self._contradicting_categories(self.categories)
+        wrong = None if self.categories is None else self._contradicting_categories(self.categories)
+        return wrong or self._contradicting_rule()
+
+    def _contradicting_rule(self) -> str | None:
+        if self.coarsen is None:
+            return None
+        if self.role not in {Role.SENSITIVE, Role.OTHER}:
+            return f"coarsen is for sensitive and other columns; found {self.role}, which is generalised or dropped"
+        return self.coarsen.misfit(self.kind)
 
     def _contradicting_categories(self, categories: tuple[str, ...]) -> str | None:
         if self.kind not in {Kind.CATEGORY, Kind.ORDINAL, None}:
@@ -86,9 +117,7 @@ class Attribute:
         file = entry.get("hierarchy")
         if file is not None and not isinstance(file, str):
             raise SchemaError(f"column '{name}': hierarchy must be a file name; found {file!r}")
-        public = entry.get("public", True)
-        if not isinstance(public, bool):
-            raise SchemaError(f"column '{name}': public must be true or false; found {public!r}")
+        written: dict[str, Any] = {key: _text(name, key, entry[key]) for key in WRITTEN if key in entry}
         return cls(
             name,
             role=_word(name, "role", entry["role"], Role),
@@ -97,9 +126,11 @@ class Attribute:
             categories=_texts(name, "categories", entry["categories"]) if "categories" in entry else None,
             hierarchy=read_hierarchy(folder / file) if file is not None else None,
             missing=_texts(name, "missing", entry.get("missing", [""])),
-            public=public,
+            public=_flag(name, "public", entry.get("public", True)),
             hierarchy_file=file,
-            **{key: _text(name, key, entry[key]) for key in WRITTEN if key in entry},
+            coarsen=Coarsening.from_mapping(name, entry["coarsen"]) if "coarsen" in entry else None,
+            accept_unique=_flag(name, "accept_unique", entry.get("accept_unique", False)),
+            **written,
         )
 
     def to_mapping(self) -> dict[str, object]:
@@ -118,6 +149,10 @@ class Attribute:
         entry |= {key: value for key in WRITTEN if (value := getattr(self, key)) is not None}
         if not self.public:
             entry["public"] = False
+        if self.coarsen is not None:
+            entry["coarsen"] = self.coarsen.to_mapping()
+        if self.accept_unique:
+            entry["accept_unique"] = True
         return entry
 
 
@@ -145,16 +180,47 @@ def _bound(value: object) -> Bound | None:
         try:
             return dt.date.fromisoformat(value)
         except ValueError:
-            return None
-    if isinstance(value, bool | dt.datetime) or value != value:  # noqa: PLR0124  # NaN
+            return _time(value)
+    if isinstance(value, bool) or value != value:  # noqa: PLR0124  # NaN
         return None
     return value if isinstance(value, int | float | dt.date) else None
+
+
+def _time(text: str) -> dt.datetime | None:
+    """Return the time in a text, with its offset where it has one."""
+    try:
+        return dt.datetime.fromisoformat(text) if read_time(text) is not None else None
+    except ValueError:
+        return None
+
+
+def _wall_limit(limit: Bound, zone: str | None, *, at_end: int) -> Bound:
+    """Return a bound of a timestamp by the clock of its zone; of a day, its first or last microsecond."""
+    if isinstance(limit, dt.datetime):
+        return on_wall(limit, zone)
+    return dt.datetime.combine(limit, LAST if at_end else dt.time()) if isinstance(limit, dt.date) else limit
+
+
+def _bound_type(limit: Bound) -> type[Bound]:
+    if isinstance(limit, dt.datetime):
+        return dt.datetime
+    return dt.date if isinstance(limit, dt.date) else float
+
+
+def _listed(bounds: tuple[Bound, Bound]) -> str:
+    return f"[{bounds[0]}, {bounds[1]}]"
 
 
 def _text(name: str, key: str, value: object) -> str:
     if isinstance(value, str):
         return value
     raise SchemaError(f"column '{name}': {key} must be a text; found {value!r}")
+
+
+def _flag(name: str, key: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise SchemaError(f"column '{name}': {key} must be true or false; found {value!r}")
 
 
 def _texts(name: str, key: str, value: object) -> tuple[str, ...]:

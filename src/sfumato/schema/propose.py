@@ -19,16 +19,21 @@ from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.builders import growing_widths
 from sfumato.hierarchy.file import hierarchy_from_mapping
 from sfumato.schema.attribute import Attribute
-from sfumato.schema.kinds import Kind, detect, is_missing, parse
+from sfumato.schema.detection import detected
+from sfumato.schema.kinds import PLAIN, Kind, is_missing, parse
 from sfumato.schema.roles import Role
 from sfumato.schema.schema import NamedColumns, Schema, toml_key, toml_value
+from sfumato.schema.times import wall_time
+from sfumato.schema.written import Written
 
 OPENING = """\
 # Proposed schema: roles are guesses from names, types and limits are read from the rows. Correct them.
 #   role = "identifier" | "quasi" | "sensitive" | "other"
 #          dropped        generalised  protected   passed on unchanged
-#   type = "integer" | "number" | "date" | "category" | "ordinal" (needs categories = [...] in order) | "text"
+#   type = "integer" | "number" | "date" | "timestamp" | "category" | "text"
+#          | "ordinal" (needs categories = [...] in order)
 #   bounds = [low, high], categories = [...], hierarchy = "file.csv", missing = ["", "?"]
+#   decimal = ",", thousands = ".", format = "%d.%m.%Y", zone = "Europe/Berlin": how the cells are written
 # `public = false` marks limits that were inferred from the rows. Replace them by limits that everybody
 # may know (an age lies between 0 and 120) and delete the line; differential privacy refuses inferred ones.
 # person = "column"   # if one person can have several rows, name the column that tells them apart
@@ -41,6 +46,7 @@ WHY = {
 }
 POSTAL_WORDS = re.compile(r"zip|postal|postcode|plz|cep|código", re.IGNORECASE)
 EPOCH = dt.date(1970, 1, 1).toordinal()
+HOURLY = 366  # days up to which times are proposed under hours; beyond, under days
 
 
 def propose(table: NamedColumns) -> str:
@@ -89,6 +95,7 @@ def suggest(
     *,
     missing: tuple[str, ...] = ("",),
     categories: Sequence[str] | None = None,
+    written: Written = PLAIN,
 ) -> Suggestion:
     """Return a hierarchy for the values of a column; `categories` gives ordered words their order.
 
@@ -104,7 +111,10 @@ def suggest(
     present = series.filter(~is_missing(series, missing))
     if present.is_empty():
         raise InputError(f"column '{series.name}' has no values to make a hierarchy of; give some rows")
-    found = detect(present, missing) if kind is None else kind
+    if kind is None:
+        guess = detected(Attribute(series.name, Role.OTHER, missing=missing), present)
+        kind, written = guess.kind, guess.written
+    found = kind or Kind.CATEGORY
     words = present.cast(pl.String).unique().sort().to_list()
     if categories is not None:
         content: dict[str, object] = {"builder": "ordered", "values": list(categories)}
@@ -112,7 +122,7 @@ def suggest(
     if _are_codes(series.name, words, found):
         return _suggestion(series.name, *_prefixes(words))
     if found.numeric:
-        return _suggestion(series.name, *_scale(present, found))
+        return _suggestion(series.name, *_scale(present, found, written))
     return _suggestion(series.name, "values under nothing but *: name groups of your own", {SUPPRESSED: words})
 
 
@@ -126,7 +136,8 @@ def suggest_column(table: NamedColumns, name: str, schema: Schema) -> Suggestion
     known = schema.columns.get(name)
     if known is None:
         return suggest(table.column(name))
-    return suggest(table.column(name), known.kind, missing=known.missing, categories=known.categories)
+    column = table.column(name)
+    return suggest(column, known.kind, missing=known.missing, categories=known.categories, written=known.written)
 
 
 def _suggestion(name: str, why: str, content: dict[str, object]) -> Suggestion:
@@ -149,14 +160,20 @@ def _prefixes(words: list[str]) -> tuple[str, dict[str, object]]:
     return "codes under ever shorter prefixes", {"builder": "prefixes", "values": words, "lengths": lengths}
 
 
-def _scale(present: pl.Series, kind: Kind) -> tuple[str, dict[str, object]]:
+def _scale(present: pl.Series, kind: Kind, written: Written) -> tuple[str, dict[str, object]]:
     nowhere = pl.Series([False]).new_from_index(0, len(present))
-    numbers = sorted(set(parse(present, kind, nowhere).tolist()))
+    numbers = sorted(set(parse(present, kind, nowhere, written).tolist()))
+    if kind is Kind.TIMESTAMP:
+        first, last = (wall_time(time).date() for time in (numbers[0], numbers[-1]))
+        steps = ["hour", "day", "month", "quarter", "year"]
+        steps = steps if (last - first).days <= HOURLY else steps[1:]
+        return "times under the calendar", {"builder": "dates", "first": first, "last": last, "steps": steps}
     if kind is Kind.DATE:
         first, last = (dt.date.fromordinal(int(day) + EPOCH) for day in (numbers[0], numbers[-1]))
         steps = ["month", "quarter", "year", "decade"]
         return "days under the calendar", {"builder": "dates", "first": first, "last": last, "steps": steps}
-    texts = present.cast(pl.String).unique().to_list()
+    marks = written.numbers() if present.dtype == pl.String else None
+    texts = (present.cast(pl.String) if marks is None else marks.texts(present)).unique().to_list()
     scale: dict[str, object] = {"values": sorted(texts, key=lambda text: (float(text), text))}
     if kind is Kind.INTEGER:
         scale = {"low": numbers[0], "high": numbers[-1]}

@@ -22,12 +22,16 @@ import polars as pl
 from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
-from sfumato.schema.kinds import Kind, Weights, detect, is_missing, parse
+from sfumato.schema.coarsening import Coarsening
+from sfumato.schema.detection import detected
+from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
+from sfumato.schema.kinds import Kind, Weights, is_missing, parse
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
+from sfumato.schema.times import wall_time
 
 OTHER = ("refuse", "keep", "drop")
-TOP = ("columns", "person", "other", "reading")
+TOP = ("columns", "person", "other", "failed", "reading")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -47,6 +51,8 @@ class NamedColumns(Protocol):
 class Schema:
     """Declared columns, the column that names a person (if rows share one), and what to do with the rest.
 
+    `failed` is the share of a column's filled cells that may be no value of its type; 1 % where nothing is said.
+
     >>> schema = Schema.from_roles(quasi=["age", "zip"], sensitive=["disease"], other="drop")
     >>> schema.names(Role.QUASI)
     ('age', 'zip')
@@ -56,14 +62,19 @@ class Schema:
     person: str | None = None
     other: str = "refuse"
     reading: Reading = field(default_factory=Reading)
+    failed: float | None = None  # the share of a column's filled cells that may be no value of its type
 
     def __post_init__(self) -> None:
+        if self.failed is not None and not _is_share(self.failed):
+            raise SchemaError(f"failed must be a share between 0 and 1; found {self.failed!r}")
         if self.other not in OTHER:
             raise SchemaError(f"other must be one of {', '.join(OTHER)}; found '{self.other}'")
         if self.person is not None and self.person in self.columns:
             role = self.columns[self.person].role
             if role is not Role.IDENTIFIER:
                 raise SchemaError(f"column '{self.person}' names the person, so its role is identifier; found {role}")
+        as_read = {name: with_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        object.__setattr__(self, "columns", as_read)
 
     def _facts(self) -> dict[str, object]:
         named = {str(role): listed(self.names(role)) for role in Role if self.names(role)}
@@ -144,7 +155,8 @@ class Schema:
             raise SchemaError(f"schema '{path}': person must be the name of a column; found {person!r}")
         if person is not None and person not in columns:
             columns[person] = Attribute(person, Role.IDENTIFIER)
-        return cls(columns, person, content.get("other", "refuse"), _reading(content.get("reading", {}), path))
+        reading = _reading(content.get("reading", {}), path)
+        return cls(columns, person, content.get("other", "refuse"), reading, content.get("failed"))
 
     @classmethod
     def infer(cls, table: NamedColumns) -> Schema:
@@ -173,12 +185,14 @@ class Schema:
             lines += [*([""] if lines else []), "[reading]", *pinned]
         for name, attribute in self.columns.items():
             lines += ["", f"[columns.{toml_key(name)}]"] if lines else [f"[columns.{toml_key(name)}]"]
-            lines += [f"{key} = {toml_value(value)}" for key, value in attribute.to_mapping().items()]
+            alone = without_file_defaults(attribute, self.reading).to_mapping()
+            lines += [f"{key} = {toml_value(value)}" for key, value in alone.items()]
         return "\n".join(lines) + "\n"
 
-    def _top(self) -> dict[str, str]:
-        top = {} if self.person is None else {"person": self.person}
-        return top if self.other == "refuse" else {**top, "other": self.other}
+    def _top(self) -> dict[str, object]:
+        top: dict[str, object] = {} if self.person is None else {"person": self.person}
+        top |= {} if self.other == "refuse" else {"other": self.other}
+        return top if self.failed is None else {**top, "failed": self.failed}
 
     def names(self, role: Role) -> tuple[str, ...]:
         """The columns that play `role`, in declared order."""
@@ -187,16 +201,44 @@ class Schema:
     def updated(self, later: Schema) -> Schema:
         """Return this schema with the roles, person and policy of `later` laid over it.
 
+        A column that is no longer released as it is loses its rule of coarsening.
+
         >>> base = Schema.from_roles(quasi=["age"])
         >>> base.updated(Schema.from_roles(sensitive=["age"])).names(Role.SENSITIVE)
         ('age',)
         """
         columns = dict(self.columns)
         for name, attribute in later.columns.items():
-            columns[name] = replace(columns[name], role=attribute.role) if name in columns else attribute
+            columns[name] = _in_role(columns[name], attribute.role) if name in columns else attribute
         person = later.person if later.person is not None else self.person
         other = self.other if later.other == "refuse" else later.other
-        return Schema(columns, person, other, self.reading if later.reading == Reading() else later.reading)
+        failed = self.failed if later.failed is None else later.failed
+        return Schema(columns, person, other, self.reading, failed).read_as(later.reading)
+
+    def read_as(self, reading: Reading) -> Schema:
+        """Return the schema for a file that is written so; what `reading` leaves open is as it was pinned here.
+
+        >>> Schema.from_roles(quasi=["age"]).read_as(Reading(missing=("NA",))).columns["age"].missing
+        ('NA', '')
+        """
+        columns = {name: without_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
+        return replace(self, columns=columns, reading=reading.or_else(self.reading))
+
+    def with_coarsening(self, name: str, rule: Coarsening) -> Schema:
+        """Return this schema with a rule for a column; one without a role is declared if the rest is kept.
+
+        >>> Schema.from_roles(sensitive=["cost"]).with_coarsening("cost", Coarsening(round=100)).columns["cost"].coarsen
+        Coarsening(round=100, bands=None, microaggregate=None, top=None, bottom=None, period=None)
+        """
+        return replace(self, columns={**self.columns, name: replace(self._kept(name), coarsen=rule)})
+
+    def _kept(self, name: str) -> Attribute:
+        """Return a declared column, or one that is kept because the rest is."""
+        if name in self.columns:
+            return self.columns[name]
+        if self.other != "keep":
+            raise SchemaError(f"column '{name}' has no role{suggestion(name, self.columns)}; declare one")
+        return Attribute(name, Role.OTHER, public=False)
 
     def settled(self, table: NamedColumns, weights: Weights | None = None) -> Schema:
         """Return the schema of exactly the columns of `table` that it may use, each with role and type.
@@ -229,37 +271,51 @@ class Schema:
         return replace(self, columns=columns)
 
 
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
 def _reading(entry: object, path: str | Path) -> Reading:
     if not isinstance(entry, dict):
         raise SchemaError(f"schema '{path}': reading must be a table [reading]; found {entry!r}")
     return Reading.from_mapping(entry)
 
 
+def _in_role(attribute: Attribute, role: Role) -> Attribute:
+    """Return a column in another role; one that is not released as it is has no rule of coarsening."""
+    rule = attribute.coarsen if role in (Role.SENSITIVE, Role.OTHER) else None
+    return replace(attribute, role=role, coarsen=rule)
+
+
 def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | None) -> Attribute:
-    if attribute.kind is not None or attribute.role in (Role.IDENTIFIER, Role.OTHER):
+    unread = attribute.role in (Role.IDENTIFIER, Role.OTHER) and attribute.coarsen is None
+    if attribute.kind is not None or unread:
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
-        return replace(attribute, kind=Kind.CATEGORY)
-    return replace(attribute, kind=detect(table.column(attribute.name), attribute.missing, weights))
+        return of_kind(attribute, Kind.CATEGORY)
+    found = detected(attribute, table.column(attribute.name), weights)
+    return found if found.kind is None else of_kind(found, found.kind)
 
 
 def _infer_attribute(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
     marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
-    kind, bounds = detect(series, marks), None
+    found = detected(Attribute(name, guess_role(name, series), missing=marks, public=False), series)
     missing = is_missing(series, marks)
-    if kind.numeric and not missing.all():
-        try:
-            numbers = parse(series, kind, missing)[~missing.to_numpy()]
-            bounds = (_limit(numbers.min(), kind), _limit(numbers.max(), kind))
-        except InputError:  # numbers and texts mixed: a category until a person says otherwise
-            kind = Kind.CATEGORY
-    return Attribute(name, guess_role(name, series), kind, bounds=bounds, missing=marks, public=False)
+    if found.kind is None or not found.kind.numeric or missing.all():
+        return found
+    try:
+        numbers = parse(series, found.kind, missing, found.written)[~missing.to_numpy()]
+    except InputError:  # numbers and texts mixed: a category until a person says otherwise
+        return Attribute(name, found.role, Kind.CATEGORY, missing=marks, public=False)
+    return replace(found, bounds=(_limit(numbers.min(), found.kind), _limit(numbers.max(), found.kind)))
 
 
 def _limit(value: np.generic, kind: Kind) -> Bound:
     if kind is Kind.DATE:
         return dt.date.fromordinal(int(value) + EPOCH)
+    if kind is Kind.TIMESTAMP:
+        return wall_time(int(value))
     return int(value) if kind is Kind.INTEGER else float(value)
 
 
@@ -273,11 +329,13 @@ def toml_key(name: str) -> str:
 
 
 def toml_value(value: object) -> str:
-    """Return a text, number, date, truth value or list as TOML.
+    """Return a text, number, date, truth value, list or inline table as TOML.
 
-    >>> toml_value(["", 1.5, True])
-    '["", 1.5, true]'
+    >>> toml_value(["", 1.5, True]), toml_value({"round": 100})
+    ('["", 1.5, true]', '{round = 100}')
     """
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{toml_key(key)} = {toml_value(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, dt.date):

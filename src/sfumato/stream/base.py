@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,9 +59,9 @@ class Published:
     """The rows that left in one call, column by column, in the order in which they leave.
 
     `values` has one row per released value (a second axis where a publisher takes several attributes); `seq` counts
-    released rows from 0 without a gap; `group` never decreases (a number is missing only where the clock ended a window
-    of which no row left) and `size` repeats the group's size on each of its rows;
-    `position` is the record's place in the stream for linked publishers, None for the others.
+    released rows from 0 without a gap; `group` never decreases and `size` repeats the group's size on each of its rows;
+    `position` is the record's place in the stream for linked publishers, None for the others. `vacant` are the numbers
+    of the windows that the clock ended and of which no row left, each once: a sink writes a row without a value.
 
     >>> nothing = Published.empty()
     >>> len(nothing), list(nothing)
@@ -73,6 +73,7 @@ class Published:
     size: Integers
     seq: Integers
     position: Integers | None = None
+    vacant: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
     def empty(cls, width: int = 0, *, linked: bool = False) -> Published:
@@ -115,6 +116,12 @@ class ColumnFactory(Validated):
         if bounds is None:
             raise ParameterError(f"{cls.name} needs --bounds LOW HIGH, which are public")
         return cls.from_options(given, called=cls.name, bounds=bounds)  # type: ignore[return-value]
+
+    @classmethod
+    def reasons(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return why the publisher of one column of numbers is the one it is, as public sentences."""
+        del bounds, given
+        return ()
 
     @classmethod
     def for_numbers(cls, bounds: Sequence[PublicBounds], given: Mapping[str, Any]) -> Publisher:
@@ -215,6 +222,10 @@ class Publisher(ColumnFactory, ABC):
     def ended(self) -> int:
         """How many windows the clock has ended, those included of which no row left; 0 where no clock does."""
         return 0
+
+    def take_left_out(self) -> dict[str, int]:
+        """Return what was left out since this was last asked, and why; computed from records, for the steward alone."""
+        return {}
 
     @abstractmethod
     def push(self, record: Any) -> Published:

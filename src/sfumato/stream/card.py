@@ -13,6 +13,7 @@ from sfumato.promise.chain import Step
 from sfumato.random import KEYED, KeyedSource, Source
 from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.stream.base import Publisher
+from sfumato.stream.loss import ONE_PERSON, ONE_RECORD, loss_words
 from sfumato.version import __version__
 
 SEEDED = "noise was drawn from a seed; whoever knows the seed can take it off again: for tests only"
@@ -48,12 +49,13 @@ def make_card(
     >>> make_card(NaiveLaplace(bounds=(0, 1)), promise, [], source=SeededSource(1)).warnings == [SEEDED]
     True
     """
+    keyed = [KEYED] if isinstance(source, KeyedSource) else []
     return Card(
         version=__version__,
         door="stream",
         algorithm=publisher.name,
         guarantee=guarantee,
-        assumptions=[*assumptions, *([KEYED] if isinstance(source, KeyedSource) else [])],
+        assumptions=[*loss_words(publisher.promise()), *assumptions, *keyed],
         released=Released(
             rows=0,
             columns=list(columns),
@@ -137,12 +139,15 @@ def wrapped_card(
     )
     guarantee = guarantee_of(publisher, **further)
     same = guarantee.unit == behind.guarantee.unit
+    loss = loss_words(publisher.promise())
+    told = (note for note in behind.assumptions if same or note not in UNIT_NOTES)
+    kept = [note for note in told if not note.startswith((ONE_RECORD, ONE_PERSON))]
     return Card(
         version=behind.version,
         door=behind.door,
         algorithm=publisher.name,
         guarantee=guarantee,
-        assumptions=[*notes, *(note for note in behind.assumptions if same or note not in UNIT_NOTES)],
+        assumptions=[*loss, *notes, *kept],
         released=released,
         warnings=behind.warnings,
     )

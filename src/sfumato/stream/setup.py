@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from sfumato import plugins
 from sfumato.errors import ParameterError
@@ -18,6 +20,7 @@ from sfumato.promise import Promise
 from sfumato.release import Card
 from sfumato.schema import Attribute, Schema
 from sfumato.stream.base import ColumnFactory, PublicBounds, Published, Publisher
+from sfumato.stream.loss import ask_person, loss_words
 from sfumato.stream.marks import PLAIN, RecordMarks
 from sfumato.stream.publishers.auto import PublisherChoice
 from sfumato.stream.screens.base import CategoryScreen, NumberScreen, OnBad, Screen
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
 class StreamSetup:
     """A publisher, what stands between it and the feed, and the clock that ends its windows if one does.
 
-    `marks` is what was said about persons and times, by which a feed is refused that does not fit.
+    `marks` is what was said about persons and times, by which a feed is refused that does not fit; `notes` are public
+    sentences about how the publisher was chosen; `events` says that single records are meant to be protected.
 
     >>> build("laplace", ["hours"], bounds=(0, 100)).promise.cost.epsilon
     Decimal('1')
@@ -38,18 +42,30 @@ class StreamSetup:
 
     publisher: Publisher
     screen: Screen
-    clock: Callable[[], Published] | None = None
+    clock: WallClock | None = None
     marks: RecordMarks = PLAIN
+    notes: tuple[str, ...] = ()
+    events: bool = False
 
     @property
     def card(self) -> Card:
         """The card before a row has left."""
-        return self.publisher.card(*self.screen.released)
+        card = self.publisher.card(*self.screen.released)
+        return msgspec.structs.replace(card, assumptions=[*self.notes, *card.assumptions])
 
     @property
     def promise(self) -> Promise | None:
         """What is promised under an ε, if anything is."""
         return self.publisher.promise()
+
+    @property
+    def opening(self) -> list[str]:
+        """What is said when the stream begins: how the publisher was chosen, and what one source loses in all."""
+        return [*self.notes, *loss_words(self.promise)]
+
+    def ask_person(self, header: Sequence[str]) -> str | None:
+        """Return a question about a column that may tell persons apart, by its name alone; None where none may."""
+        return None if self.events else ask_person(self.promise, header, self.screen.wanted.names)
 
     def refuse_feed(self, *, still: bool, endless: bool) -> None:
         """Refuse records that lie still where their arrival counts, and a feed without an end where that is awaited."""
@@ -59,18 +75,39 @@ class StreamSetup:
             self.marks.refuse_endless()
 
 
+@dataclass(frozen=True, eq=False)
+class WallClock:
+    """The clock on the wall before windows in time: a call ends those that are over, and `due` says whether one is.
+
+    >>> from sfumato.stream import ClockWindows, TimedWindows
+    >>> WallClock(TimedWindows(ClockWindows(bounds=(0, 1)), start=0.0, every=10.0, until=20.0, late=0.0)).due
+    True
+    """
+
+    windows: TimedWindows
+
+    @property
+    def due(self) -> bool:
+        return self.windows.over_at(time.time()) > self.windows.ended
+
+    def __call__(self) -> Published:
+        return self.windows.advance(time.time())
+
+
 def build(
     publisher: str = "auto",
     columns: Sequence[str] = (),
     *,
     schema: Schema | str | Path | None = None,
     on_bad: OnBad | str = "clamp",
+    events: bool = False,
     **options: Any,
 ) -> StreamSetup:
     """Return how a stream of columns is published: by a publisher's name and options as at the command line.
 
     Options are those of the publisher (`epsilon`, `delay`, …) and of every stream: `bounds`, `quasi`, `person`,
-    `per_person`, `horizon`, `time`, `late`, `every`, `from_`, `until`.
+    `per_person`, `horizon`, `time`, `late`, `every`, `from_`, `until`. `events` says that single records are protected
+    though a column may tell persons apart.
 
     >>> setup = build("rank", ["hours"], bounds=(0, 100), delay=20)
     >>> setup.publisher.window, setup.screen.released
@@ -82,12 +119,14 @@ def build(
     given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
     kind = _find(publisher)
     _refuse_untaken(kind, {**({} if schema is None else {"schema": schema}), **given})
+    if events and "person" in given:
+        raise ParameterError("--events protects single records and --person persons; give one of the two")
     bad = OnBad.read(on_bad) if isinstance(on_bad, str) else on_bad
     if kind.takes_tuples:
         return _for_tuples(kind, schema, columns, given, bad)
     marks = RecordMarks(**{name: given.pop(name) for name in RecordMarks.__dataclass_fields__ if name in given})
     marks.refuse_contradictions(columns)
-    return _for_columns(kind, _declared_columns(schema, columns), marks, given, bad)
+    return replace(_for_columns(kind, _declared_columns(schema, columns), marks, given, bad), events=events)
 
 
 def choices() -> dict[str, type[ColumnFactory]]:
@@ -176,15 +215,15 @@ def _for_number(
 
     bounds = next(iter(screen.bounds.values()))
     if marks == PLAIN:
-        return StreamSetup(kind.for_number(bounds, given), screen)
+        return StreamSetup(kind.for_number(bounds, given), screen, notes=kind.reasons(bounds, given))
     timed = None if marks.every is None else _for_clock(kind, bounds, marks, given)
     publisher: Publisher = kind.for_number(bounds, given) if timed is None else timed
     if marks.person is not None:
         horizon = None if marks.horizon is None else duration(marks.horizon)
         publisher = CappedPersons(publisher, marks.per_person, horizon, marks.lateness, marks.person)
     marked = MarkedScreen(screen, marks.person, marks.time, timed=marks.timed, arrives=marks.arrives)
-    clock = None if timed is None or not marks.arrives else lambda: timed.advance(time.time())
-    return StreamSetup(publisher, marked, clock, marks)
+    clock = None if timed is None or not marks.arrives else WallClock(timed)
+    return StreamSetup(publisher, marked, clock, marks, () if timed is not None else kind.reasons(bounds, given))
 
 
 def _for_clock(

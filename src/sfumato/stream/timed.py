@@ -26,6 +26,9 @@ from sfumato.stream.publishers.clock import ClockWindows
 from sfumato.stream.wrappers import WrappingPublisher, join_published
 
 START = "window_start"
+NOWHEN = "records whose time lies in no window or cannot be read"
+LATE = "records that came too late or too early for their window"
+SILENT = "windows in which no record counted"
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,9 @@ class TimedWindows(WrappingPublisher):
     >>> records = np.column_stack([np.full(300, 40.0), np.repeat([131.0, 99.0, 112.0], 100)])
     >>> len(publisher.push_many(records)), publisher.held
     (0, 200)
-    >>> sorted(group.number for group in publisher.flush()), publisher.ended
-    ([1, 3], 4)
+    >>> left = publisher.flush()
+    >>> sorted(group.number for group in left), left.vacant.tolist(), publisher.ended
+    ([1, 3], [0, 2], 4)
     """
 
     publisher: ClockWindows
@@ -108,18 +112,25 @@ class TimedWindows(WrappingPublisher):
         if self.late is not None:
             kept &= places >= self.edges.ended(records[:, 2] - self.late)
             kept &= places < self.edges.begun(records[:, 2] + self.late)
+        outside = int((places < 0).sum())
+        self.note_left_out(NOWHEN, outside)
+        self.note_left_out(LATE, len(kept) - int(kept.sum()) - outside)
         for place, values in _by_place(places[kept], records[kept, 0]):
             self._put(place, values)
         return self._nothing()
 
     def advance(self, now: float) -> Published:
         """Return the rows of the windows that have ended when the clock of arrivals shows `now`."""
-        if self.late is None:
-            raise ParameterError("no clock ends windows of records that do not arrive; flush them, or give late")
-        ended = int(self.edges.ended(np.array([now - self.late]))[0])
+        ended = self.over_at(now)
         self._refuse_many(ended - self.ended)
         self._clock = max(self._clock, now)
         return self._end_windows(ended)
+
+    def over_at(self, now: float) -> int:
+        """Return how many windows are over, lateness included, when the clock of arrivals shows `now`."""
+        if self.late is None:
+            raise ParameterError("no clock ends windows of records that do not arrive; flush them, or give late")
+        return int(self.edges.ended(np.array([now - self.late]))[0])
 
     def flush(self) -> Published:
         """Return the rows of all windows; where records arrive, of those that have begun by the clock."""
@@ -141,6 +152,7 @@ class TimedWindows(WrappingPublisher):
         """Return the rows of all windows up to the first `count`."""
         left = []
         while self.ended < count:
+            self.note_left_out(SILENT, not self.publisher.held)
             left.append(self.publisher.tick())
             self.publisher.push_many(np.array(self._ahead.pop(self.ended, ()), dtype=np.float64))
         return join_published([*left, self._nothing()])
@@ -204,7 +216,7 @@ class TimedWindows(WrappingPublisher):
         return [
             f"Windows of {self.every:.12g} seconds begin at {iso(self.start)}, {last}; each record is in its own.",
             taken,
-            "All windows are public, those without a row too: a missing group has a noisy count of 0 or less.",
+            "All windows are public: one with a noisy count of 0 or less has a single row of size 0, without a value.",
             "A record's own time is protected with its value; one in no window, or without a time, is left out.",
         ]
 

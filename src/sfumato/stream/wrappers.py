@@ -7,6 +7,7 @@ theorem 2.2): one person moves at most c counted records of a period, which cost
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass, replace
 from typing import Any, ClassVar
@@ -33,6 +34,9 @@ from sfumato.stream.card import wrapped_card
 from sfumato.stream.state import Saved, fingerprint, pack, unpack
 
 NAMELESS = -1.0
+PARTS = ("values", "group", "size", "seq")
+OVER = "records beyond a person's limit"
+UNCOUNTED = "records without a person, without a time, or of a period that is over"
 
 
 class WrappingPublisher(Publisher):
@@ -48,6 +52,7 @@ class WrappingPublisher(Publisher):
 
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__()
+        self._left_out: Counter[str] = Counter()
         if rng is not None:
             self.publisher = replace(self.publisher, rng=self._narrowed(rng))  # type: ignore[type-var]
 
@@ -78,6 +83,16 @@ class WrappingPublisher(Publisher):
 
     def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
         return self.publisher.columns(published, names)
+
+    def note_left_out(self, why: str, count: int) -> None:
+        """Count records that do not reach the publisher behind, for the steward."""
+        if count:
+            self._left_out[why] += count
+
+    def take_left_out(self) -> dict[str, int]:
+        found = self._left_out + Counter(self.publisher.take_left_out())
+        self._left_out.clear()
+        return dict(found)
 
     def pack_with_inner(self, arrays: dict[str, Any], plain: dict[str, Any]) -> bytes:
         """Return a state with that of the publisher behind."""
@@ -198,11 +213,15 @@ class CappedPersons(WrappingPublisher):
         periods = np.where(np.isnan(records[:, 1]) & self._hidden, np.nan, periods)
         persons = np.nan_to_num(records[:, 1], nan=NAMELESS).tolist()
         marks = zip(persons, periods.tolist(), self._newest(records), strict=True)
+        over = 0
         for place, (person, period, newest) in enumerate(marks):
             given = self._given.get((person, period), 0)
             if given < self.limit and self._oldest <= period <= newest:  # NaN is not
                 self._given[person, period] = given + 1
                 counts[place] = True
+            over += given >= self.limit
+        self.note_left_out(OVER, over)
+        self.note_left_out(UNCOUNTED, len(counts) - int(counts.sum()) - over)
         return counts
 
     def _newest(self, records: Numbers) -> Iterator[float]:
@@ -276,8 +295,9 @@ def sample_persons(seed: int, rows: int) -> Numbers:
 
 def join_published(parts: list[Published]) -> Published:
     """Return the rows of several calls one after the other."""
-    some = [part for part in parts if len(part)]
+    some = [part for part in parts if len(part)] or parts[-1:]
+    vacant = np.concatenate([part.vacant for part in parts])
     if len(some) < 2:
-        return some[0] if some else parts[-1]
-    columns = (np.concatenate([getattr(part, name) for part in some]) for name in ("values", "group", "size", "seq"))
-    return Published(*columns)
+        return replace(some[0], vacant=vacant)
+    joined = {name: np.concatenate([getattr(part, name) for part in some]) for name in PARTS}
+    return Published(**joined, vacant=vacant)

@@ -10,13 +10,12 @@ import datetime as dt
 from collections.abc import Iterable
 from functools import cached_property
 
+from sfumato.core.calendar import day_of, days_of, time_of, times_of
 from sfumato.core.cells import (
     MISSING_MARKS,
     SUPPRESSED,
     Cell,
     Number,
-    day_of,
-    days_of,
     is_under_mask,
     number,
     range_text,
@@ -25,6 +24,7 @@ from sfumato.core.cells import (
 )
 from sfumato.errors import SchemaError, suggestion
 from sfumato.schema import Attribute, Kind
+from sfumato.schema.times import time_text
 
 
 class CellAxis:
@@ -44,8 +44,11 @@ class CellAxis:
         self.attribute = attribute
         order = None if attribute is None else attribute.categories
         self.cells = {text: read(text, marks, order) for text in dict.fromkeys(texts)}
-        if self._dated and (attribute is None or attribute.hierarchy is None):
-            self.cells = {text: cell.on_calendar() for text, cell in self.cells.items()}
+        if attribute is None or attribute.hierarchy is None:
+            if self._timed:
+                self.cells = {text: cell.on_clock() for text, cell in self.cells.items()}
+            elif self._dated:
+                self.cells = {text: cell.on_calendar() for text, cell in self.cells.items()}
         told = all(cell.limits is not None for cell in self.cells.values() if cell.named)
         self.numeric = told and not self._named_by_numbers()
         self._masks = self._numeric_masks() if self.numeric else self._word_masks()
@@ -184,15 +187,28 @@ class CellAxis:
         whole = isinstance(low, int) and isinstance(high, int)
         if whole:
             low, high = low + first % 2, high - last % 2
+        if self._timed:
+            return range_text(time_text(low), time_text(high), whole=False)
         if self._dated:
             low_day, high_day = (dt.date.fromordinal(int(limit)).isoformat() for limit in (low, high))
             return range_text(low_day, high_day, whole=False)
         return range_text(str(low), str(high), whole=whole)
 
     @cached_property
+    def _shown(self) -> list[str]:
+        """The single values and ends of ranges that are published."""
+        return [word for cell in self.cells.values() for word in (*cell.words, *(cell.ends or ()))]
+
+    @cached_property
+    def _timed(self) -> bool:
+        """Whether the column holds times, declared or to be seen; a day is then all of its times."""
+        if self.attribute is not None and self.attribute.kind is not None:
+            return self.attribute.kind is Kind.TIMESTAMP
+        return any(time_of(word) or (times_of(word) and word.endswith("h")) for word in self._shown)
+
+    @cached_property
     def _dated(self) -> bool:
         """Whether the column holds days, declared or to be seen; 2025 is then a year."""
         if self.attribute is not None and self.attribute.kind is Kind.DATE:
             return True
-        words = [word for cell in self.cells.values() for word in (*cell.words, *(cell.ends or ()))]
-        return any(day_of(word) or (days_of(word) and not word.isdigit()) for word in words)
+        return any(day_of(word) or (days_of(word) and not word.isdigit()) for word in self._shown)

@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.errors import InputError, SchemaError, suggestion
+from sfumato.core.calendar import HOUR, day_of
+from sfumato.errors import InputError, suggestion
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute
-from sfumato.schema.kinds import Kind, is_missing, parse
+from sfumato.schema.kinds import Kind, is_missing, numbers_in, parse
+from sfumato.schema.times import EPOCH, bound_number, days_in, wall_time
 
 Codes = npt.NDArray[np.int32]
-EPOCH = dt.date(1970, 1, 1)
 DENSE_SPAN = 1 << 20
 
 
@@ -74,6 +75,19 @@ class Column:
         scaled = (values - low) / (high - low) if high > low else np.zeros(len(values))
         return np.concatenate([[-1.0], scaled]) if self.has_missing else scaled
 
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The ends of the column's scale: public bounds where declared, else the lowest and highest value of all."""
+        attribute = self.attribute
+        if len(self.levels) == 0:
+            raise InputError(f"column '{self.name}' holds no value at all; leave it out")
+        if attribute.hierarchy is not None or not self.kind.numeric:
+            return 0.0, float(len(self.levels) - 1)
+        if attribute.bounds is not None and attribute.public:
+            low, high = (float(bound_number(bound)) for bound in attribute.bounds)
+            return low, high
+        return self.scale or (float(self.levels[0]), float(self.levels[-1]))
+
     @cached_property
     def shared(self) -> Codes:
         """How many tree levels each code shares with the one before it; all 0 without a hierarchy."""
@@ -88,8 +102,8 @@ class Column:
         if position < 0:
             return None
         level = self.levels[position]
-        if self.kind is Kind.DATE and self.attribute.hierarchy is None:
-            return EPOCH + dt.timedelta(days=int(level))
+        if self.attribute.hierarchy is None and self.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return wall_time(int(level)) if self.kind is Kind.TIMESTAMP else EPOCH + dt.timedelta(days=int(level))
         return level.item() if isinstance(level, np.generic) else level
 
     def text(self, code: int) -> str:
@@ -111,7 +125,7 @@ def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Co
     hierarchy = attribute.hierarchy
     if hierarchy is not None:
         marks = tuple(mark for mark in attribute.missing if mark not in hierarchy.leaves)  # a listed mark is a value
-        words = _texts(_as_listed(series, attribute.kind))
+        words = listed_texts(series, attribute)
         return _code_words(words, is_missing(words, marks), attribute, hierarchy.leaves)
     missing = is_missing(series, attribute.missing)
     has_missing = bool(missing.any())
@@ -151,12 +165,39 @@ def _texts(series: pl.Series) -> pl.Series:
     return series if series.dtype == pl.String else series.cast(pl.String)
 
 
-def _as_listed(series: pl.Series, kind: Kind | None) -> pl.Series:
-    """Return values as a hierarchy lists them: days without hours, whole numbers without a decimal point."""
-    if kind is Kind.DATE and series.dtype == pl.Datetime:
-        return series.cast(pl.Date)
-    whole = series.dtype.is_float() and kind is not Kind.NUMBER and bool((series == series.round()).all())
-    return series.cast(pl.Int64) if whole else series
+def listed_texts(series: pl.Series, attribute: Attribute) -> pl.Series:
+    """Return values as a hierarchy or a domain lists them: hours, days, numbers in plain form; what is none stays.
+
+    >>> from sfumato.schema import Role
+    >>> day = Attribute("day", Role.QUASI, Kind.DATE, format="%d.%m.%Y")
+    >>> listed_texts(pl.Series(["31.12.2024", "unknown"]), day).to_list()
+    ['2024-12-31', 'unknown']
+    """
+    if series.dtype == pl.Datetime or attribute.kind is Kind.TIMESTAMP:
+        return _listed_times(series, attribute)
+    texts = _texts(series)
+    written = attribute.written
+    rule = written.calendar() if attribute.kind is Kind.DATE else written.numbers()
+    if rule is not None and series.dtype == pl.String and attribute.kind is not None and attribute.kind.numeric:
+        plain = rule.texts(series)
+        plain = days_in(plain).cast(pl.Int32).cast(pl.Date).cast(pl.String) if attribute.kind is Kind.DATE else plain
+        return plain.zip_with(plain.is_not_null(), texts)
+    whole = series.dtype.is_float() and attribute.kind is not Kind.NUMBER and bool((series == series.round()).all())
+    return _texts(series.cast(pl.Int64)) if whole else texts
+
+
+def _listed_times(series: pl.Series, attribute: Attribute) -> pl.Series:
+    """Return times as the first leaf is written: by hours, by days, or in full."""
+    listed = attribute.categories if attribute.hierarchy is None else attribute.hierarchy.leaves
+    first = listed[0] if listed else ""
+    times = numbers_in(series, Kind.TIMESTAMP, attribute.written).cast(pl.Datetime("us"))
+    if HOUR.fullmatch(first):
+        shown = times.dt.strftime("%Y-%m-%d %Hh")
+    elif attribute.kind is Kind.DATE or day_of(first):
+        shown = times.cast(pl.Date).cast(pl.String)
+    else:
+        shown = times.dt.strftime("%Y-%m-%d %H:%M:%S%.6f").str.strip_suffix(".000000")
+    return shown.zip_with(shown.is_not_null(), _texts(series))
 
 
 def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, words: Sequence[str]) -> Column:
@@ -178,7 +219,7 @@ def _code_words(texts: pl.Series, missing: pl.Series, attribute: Attribute, word
 
 def _code_numbers(series: pl.Series, missing: pl.Series, attribute: Attribute, rows: int) -> Column:
     kind = attribute.kind or Kind.NUMBER
-    numbers = parse(series, kind, missing)
+    numbers = parse(series, kind, missing, attribute.written)
     has_missing = bool(missing.any())
     absent = missing.to_numpy() if has_missing else None
     present = numbers if absent is None else numbers[~absent]
@@ -206,7 +247,7 @@ def _refuse_outside(
 ) -> None:
     if attribute.bounds is None or not attribute.public:
         return
-    low, high = (_as_number(limit) for limit in attribute.bounds)
+    low, high = (bound_number(limit) for limit in attribute.bounds)
     outside = (numbers < low) | (numbers > high)
     if absent is not None:
         outside &= ~absent
@@ -216,11 +257,3 @@ def _refuse_outside(
             f"column '{attribute.name}' row {row + 1}: {series[row]} lies outside the declared bounds "
             f"[{attribute.bounds[0]}, {attribute.bounds[1]}]; correct the row or the bounds"
         )
-
-
-def _as_number(limit: object) -> float:
-    if isinstance(limit, dt.date):
-        return (limit - EPOCH).days
-    if isinstance(limit, int | float):
-        return limit
-    raise SchemaError(f"bound {limit!r} is not a number or a date")

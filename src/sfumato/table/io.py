@@ -10,12 +10,16 @@ import hashlib
 import signal
 import sys
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 
 from sfumato.errors import InputError, SfumatoError
+from sfumato.schema.reading import Reading
+from sfumato.table.database import Database, is_address, read_table
 from sfumato.table.formats import find_format
+from sfumato.table.formats.encodings import MARKS
 from sfumato.table.table import Table
 
 GZIPPED = b"\x1f\x8b"
@@ -23,24 +27,35 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 START = 1024  # bytes by which formats are told apart
 
 
-def read(path: str | Path, *, empty: bool = False) -> Table:
-    r"""Return the table in a file: CSV (any delimiter), Parquet, JSON lines, Arrow or a format you installed, also .gz.
+def read(path: str | Path, *, empty: bool = False, reading: Reading | None = None) -> Table:
+    r"""Return the table in a file: CSV, Excel, Parquet, JSON lines, Arrow or a format you installed, also .gz.
 
     CSV cells stay text until a schema says what they are, except whole columns of integers that read back as they
     were written; so `02139` stays `02139`. A text file with a header and no rows is refused, as a slip, unless
     `empty` says that no rows are an answer too: for a private release, whose reader must not learn that there are none.
+
+    `reading` says how the file is written; what it leaves open is guessed, and `Table.guesses` says it. A table of
+    PostgreSQL is named `postgresql://user@host/database#table`; its columns keep their types.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
     >>> _ = file.write_text("zip;age\n02139;31\n")
     >>> read(file).frame.row(0)
     ('02139', 31)
+    >>> read(file).guesses, read(file, reading=Reading(delimiter=",")).names
+    (("delimiter ';' (guessed from the header)",), ('zip;age',))
     """
-    return decode(*_bytes(path), path, empty=empty)
+    if is_address(path):
+        return _with_rows(read_table(str(path)), path, empty=empty)
+    return decode(*_bytes(path), path, empty=empty, reading=reading)
 
 
-def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
+def read_hashed(
+    path: str | Path, *, empty: bool = False, reading: Reading | None = None, hashed: Iterable[str] = ()
+) -> tuple[Table, str]:
     r"""Return what `read` does, and the SHA-256 of the very bytes it was read from: the file is looked at once.
+
+    A table in a database has no bytes: its hash is that of the columns named by `hashed`, in the same snapshot.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -48,11 +63,22 @@ def read_hashed(path: str | Path, *, empty: bool = False) -> tuple[Table, str]:
     >>> read_hashed(file)[1] == hashlib.sha256(b"age\n31\n").hexdigest()
     True
     """
+    if is_address(path):
+        database = Database(str(path))
+        with database.transaction() as connection:
+            table = database.read(connection)
+            return _with_rows(table, path, empty=empty), database.fingerprint(connection, hashed or table.names)
     data, name = _bytes(path)
-    return decode(data, name, path, empty=empty), hashlib.sha256(data).hexdigest()
+    return decode(data, name, path, empty=empty, reading=reading), hashlib.sha256(data).hexdigest()
 
 
-def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False) -> Table:
+def _with_rows(table: Table, place: str | Path, *, empty: bool) -> Table:
+    if not (table.rows or empty):
+        raise InputError(f"the table of '{Database(str(place)).words}' has no rows; give rows")
+    return table
+
+
+def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False, reading: Reading | None = None) -> Table:
     r"""Return the table in the bytes of a file; `name` stands in errors, and the ending of `path` may tell the format.
 
     >>> decode(b"zip;age\n02139;31\n", "people.csv", "people.csv").rows
@@ -63,11 +89,11 @@ def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False) -> 
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"file '{name}' is a damaged gzip file: {error}") from error
-    if not data or data.removeprefix(BYTE_ORDER_MARK).isspace() or data == BYTE_ORDER_MARK:
+    if not data or data in MARKS or data.removeprefix(BYTE_ORDER_MARK).isspace():
         raise InputError(f"file '{name}' is empty; give a header line and rows")
     try:
         found = find_format(path, data[:START])
-        table = found.read(data, name)
+        table = found.read_as(data, name, reading or Reading())
     except SfumatoError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:  # a stranger's reader may raise anything

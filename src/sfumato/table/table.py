@@ -5,18 +5,24 @@ Any eager dataframe comes in through narwhals, and a release goes out as the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, suggestion
+from sfumato.schema.reading import Reading
+
+if TYPE_CHECKING:
+    from sfumato.table.parse_report import ParseReport
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Columns of raw values, and where they came from so that a release can go back the same way.
+
+    `reading` is how a file was read, and `guesses` says in sentences what of it nobody had declared.
 
     >>> table = Table.from_frame(pl.DataFrame({"age": [31, 47], "sex": ["F", "M"]}))
     >>> table.rows, table.names
@@ -26,6 +32,9 @@ class Table:
     frame: pl.DataFrame
     backend: str = "polars"
     delimiter: str = ","
+    reading: Reading = field(default_factory=Reading)
+    guesses: tuple[str, ...] = ()
+    intake: ParseReport | None = None  # what became of the cells, once they were read as a schema declares them
 
     @classmethod
     def from_frame(cls, frame: Any) -> Table:
@@ -129,15 +138,25 @@ def _as_polars(name: str, column: Any) -> pl.Series:
 
 
 def plain_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with dictionary columns as text, refusing nested and nameless ones.
+    """Return the frame with the types it has, refusing nested and nameless columns.
 
-    >>> plain_columns(pl.DataFrame({"sex": pl.Series(["F"], dtype=pl.Categorical)})).schema["sex"]
-    String
+    >>> plain_columns(pl.DataFrame({"tags": [["a", "b"]]}))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: column 'tags' holds List(String), which is not a plain value; flatten or drop it
     """
     for position, (name, dtype) in enumerate(frame.schema.items(), start=1):
         if not name.strip():
             raise InputError(f"column {position} has no name; name every column")
         if dtype.is_nested() or dtype in (pl.Object, pl.Binary, pl.Duration):
             raise InputError(f"column '{name}' holds {dtype}, which is not a plain value; flatten or drop it")
+    return frame
+
+
+def text_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with truth values, categories and times of day as text, for SQL that compares words.
+
+    >>> text_columns(pl.DataFrame({"smokes": [True, None]}))["smokes"].to_list()
+    ['true', None]
+    """
     texts = [name for name, dtype in frame.schema.items() if dtype in (pl.Categorical, pl.Enum, pl.Boolean, pl.Time)]
     return frame.with_columns(pl.col(texts).cast(pl.String)) if texts else frame

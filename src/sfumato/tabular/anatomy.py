@@ -21,6 +21,7 @@ from sfumato.core.parameters import OneOf
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
+from sfumato.models.words import promise_words
 from sfumato.random import SecureSource, Source, permutation
 from sfumato.release import Release
 from sfumato.release.card import Card, Companion, ReleasedColumn
@@ -62,6 +63,9 @@ class Anatomy(PartitionAnonymizer):
     OPTIONS: ClassVar = {"keep_order": KEEP_ORDER}
     algorithm: ClassVar = "anatomy"
     has_boxes: ClassVar = False
+    shown: ClassVar = (
+        "{quasi}: published unchanged. {sensitive}: moved to a second table, tied to the rows by group numbers alone."
+    )
 
     def partition(self, problem: Problem) -> Partition:
         """Return groups of rows with different sensitive values, drawn by the secure source."""
@@ -85,16 +89,21 @@ class Anatomy(PartitionAnonymizer):
         groups = kept_promises(_groups_shown(exact, second, problem.sensitive[name]), problem.models)
         seeded = not source.secure and not self.keep_order
         plain = self._card(problem, groups, exact.drop(GROUP).columns, seeded=seeded)
-        card = self._anatomy_card(plain, second, name)
+        words = promise_words(problem.models, problem.schema.names(Role.QUASI), "rows", one="a group number")
+        card = self._anatomy_card(plain, second, name, words)
         table, companion = (Table(frame, problem.table.backend, problem.table.delimiter) for frame in (exact, second))
         return Release(table, card, {SENSITIVE: companion})
 
-    def _anatomy_card(self, card: Card, second: pl.DataFrame, name: str) -> Card:
+    def _anatomy_card(self, card: Card, second: pl.DataFrame, name: str, words: Sequence[str]) -> Card:
         group = ReleasedColumn(name=GROUP, role=GROUP, type="integer")
         columns = [group, ReleasedColumn(name=name, role=str(Role.SENSITIVE)), ReleasedColumn(name=COUNT, role=COUNT)]
         released = msgspec.structs.replace(
             card.released,
             columns=[*card.released.columns, group],
+            models=[
+                msgspec.structs.replace(entry, words=text)
+                for entry, text in zip(card.released.models, words, strict=True)
+            ],
             companions=[Companion(name=SENSITIVE, rows=second.height, columns=columns)],
         )
         return msgspec.structs.replace(card, released=released, assumptions=[*card.assumptions, PRESENCE])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -24,10 +24,13 @@ from sfumato.models.base import Model
 from sfumato.models.groups import Groups
 from sfumato.random import SecureSource, Source, permutation
 from sfumato.release import Card, Release
+from sfumato.release.row_counts import RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.table.distinct import Numbering, distinct
+from sfumato.table.parse_report import IN_PRIVATE_TABLES, IN_TABLES, Fate, take_in
 from sfumato.tabular.card import make_card
+from sfumato.tabular.changes import column_changes, starred_columns
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
 
@@ -111,6 +114,25 @@ class Anonymizer(Validated, ABC):
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
         """Return an anonymous release of `table`; `rng=None` is the secure source."""
 
+    @property
+    def fate(self) -> Fate:
+        """What becomes of cells that cannot be read or lie outside of what is declared."""
+        return IN_PRIVATE_TABLES if self.private else IN_TABLES
+
+    def take_in(self, table: Table, schema: Schema) -> Table:
+        """Return the table with what became of its cells (`intake`); refused where more than the declared share failed.
+
+        What a private algorithm does must not depend on one row, so that it refuses only if a share is declared.
+
+        >>> import polars as pl, sfumato as sf
+        >>> schema = sf.Schema({"age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(0, 99))})
+        >>> people = sf.Table(pl.DataFrame({"age": ["x", "31"]}))
+        >>> sf.PrivateMondrian(epsilon=1).take_in(people, schema).column("age").to_list()
+        [None, '31']
+        """
+        declared = replace(schema, failed=1.0) if self.private and schema.failed is None else schema
+        return take_in(table, declared)
+
     def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
         """Return a line for each release that the algorithm chose among; refused where it weighs none.
 
@@ -133,6 +155,7 @@ class PartitionAnonymizer(Anonymizer):
     """
 
     reads_counts: ClassVar[bool] = False  # needs nothing but counts of distinct rows, which Spark can bring
+    shown: ClassVar[str] = "{quasi}: shown as a range, a set or a wider label that all rows of a class share."
     has_boxes: ClassVar[bool] = True  # classes are written as ranges and sets, which a series of releases can widen
     ranges: str
     keep_order: bool
@@ -185,7 +208,11 @@ class PartitionAnonymizer(Anonymizer):
 
     def card(self, settled: Settled, names: Sequence[str], *, seeded: bool) -> Card:
         """Return the public card of a settled release with columns of these names."""
-        return _with_suppression(self._card(settled.problem, settled.groups, names, seeded=seeded), settled.partition)
+        plain = self._card(settled.problem, settled.groups, names, seeded=seeded)
+        card = _with_suppression(plain, settled.partition)
+        counts = RowCounts.of(card, settled.partition.steward)
+        stars = starred_columns(settled.coarse, settled.row_class, settled.problem.weights, counts.starred)
+        return msgspec.structs.replace(card, changes=[*card.changes, *counts.changes(), *stars])
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""
@@ -205,7 +232,7 @@ class PartitionAnonymizer(Anonymizer):
         return kept_promises(problem.groups(shown.ids[row_class]), problem.models)
 
     def _card(self, problem: Problem, groups: Groups, names: Sequence[str], *, seeded: bool) -> Card:
-        return make_card(
+        card = make_card(
             problem,
             groups,
             names,
@@ -214,6 +241,7 @@ class PartitionAnonymizer(Anonymizer):
             notes=self.notes,
             seeded=seeded,
         )
+        return msgspec.structs.replace(card, changes=column_changes(problem.schema, self.shown))
 
 
 def kept_promises(groups: Groups, models: Sequence[Model]) -> Groups:

@@ -10,9 +10,11 @@ import numpy as np
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
 from sfumato.models.measures import l_distinct
+from sfumato.models.words import promise_words
 from sfumato.release.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.problem import Problem
 from sfumato.version import __version__
 
@@ -37,11 +39,17 @@ def make_card(
     notes: Sequence[str] = (),
 ) -> Card:
     """Return the card of a table whose released values form `groups`; `notes` join its assumptions."""
+    units = "rows" if problem.schema.person is None else "persons"
+    promises = promise_words(problem.models, problem.schema.names(Role.QUASI), units)
     measured = [
         MeasuredModel(
-            model=model.name, column=model.sensitive, asked=model.asked, measured=float(f"{model.measure(groups):.12g}")
+            model=model.name,
+            column=model.sensitive,
+            asked=model.asked,
+            measured=float(f"{model.measure(groups):.12g}"),
+            words=words,
         )
-        for model in problem.models
+        for model, words in zip(problem.models, promises, strict=True)
     ]
     released = Released(
         rows=groups.rows,
@@ -49,7 +57,7 @@ def make_card(
         classes=groups.count,
         models=measured,
         measures=_measures(groups),
-        settings=settings,
+        settings=settings | rules_on_card(problem.schema.columns.values()),
         order="kept" if settings.get("keep_order") else "shuffled",
     )
     person = problem.schema.person
@@ -107,8 +115,17 @@ def _finding(model: Model, measured: float) -> Finding:
     )
 
 
+def repeated_identifiers(problem: Problem) -> list[str]:
+    """Return the identifiers, if all of them repeat and no column names the person: one row each is assumed then."""
+    names = [name for name in problem.schema.names(Role.IDENTIFIER) if name in problem.table.names]
+    if problem.schema.person is not None:
+        return []
+    rows = problem.table.rows
+    return names if all(problem.table.column(name).n_unique() < rows for name in names) else []
+
+
 def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, seeded: bool) -> list[str]:
-    warnings = []
+    warnings = [] if problem.table.intake is None else problem.table.intake.warnings
     columns = problem.schema.columns
     others = [name for name, attribute in columns.items() if attribute.role is Role.OTHER]
     if others:
@@ -123,6 +140,11 @@ def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, see
         warnings.append(f"some classes have one sensitive value only: {', '.join(single)}")
     if len(problem.schema.names(Role.SENSITIVE)) > 1:
         warnings.append("each sensitive column is protected on its own; one of them known may give away another")
+    if repeated := repeated_identifiers(problem):
+        warnings.append(
+            f"no identifier differs in every row ({', '.join(repeated)}): if one names a person, somebody has several "
+            "rows, and the promise counts rows; declare it as the person"
+        )
     if settings.get("keep_order"):
         warnings.append("rows keep their original order, which can link them to other files of the same order")
     if seeded:

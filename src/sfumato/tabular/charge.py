@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from sfumato.dp.rows import open_rows
 from sfumato.errors import InputError
 from sfumato.promise import Promise
 from sfumato.release import Card, Release
-from sfumato.schema import Schema
+from sfumato.schema import Reading, Schema
 from sfumato.table import Table
+from sfumato.table.database import is_address
 from sfumato.table.io import read_hashed
 
 DOOR = "table"
@@ -49,9 +50,27 @@ class Charge:
     """
 
     ledger: Path
-    data: Path | None = None
+    data: Path | str | None = None
     analyst: str = "analyst"
     digest: str | None = None
+
+    @classmethod
+    def read(
+        cls, ledger: Path | None, data: Path | str, *, empty: bool = False, reading: Reading | None = None
+    ) -> tuple[Table, Charge | None]:
+        r"""Return a table and who pays for it, if a ledger is named: by the very rows that were read.
+
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "people.csv"
+        >>> _ = file.write_text("age\n31\n")
+        >>> len(Charge.read(Path("people.ledger"), file)[1].digest)
+        64
+        """
+        hashed: Iterable[str] = ()
+        if ledger is not None and is_address(data):
+            hashed = Schema.from_text(Ledger.open(ledger).facts["schema"]).columns
+        table, digest = read_hashed(data, empty=empty, reading=reading, hashed=hashed)
+        return table, None if ledger is None else cls(ledger, data, digest=digest)
 
     def release(self, table: Table, asked: dict[str, Any], promise: Promise, draw: Callable[[], Release]) -> Release:
         """Return the table that `draw` makes, once it is paid for; or the one that was paid for before."""
@@ -92,7 +111,7 @@ class Charge:
             return self.digest
         if self.data is None:
             return open_rows(table.frame, Schema()).fingerprint()
-        held, digest = read_hashed(self.data, empty=True)
+        held, digest = read_hashed(self.data, empty=True, reading=table.reading)
         if not held.frame.equals(table.frame):
             raise InputError(f"file '{self.data}' does not hold the table that is to be released; read it again")
         return digest

@@ -12,17 +12,18 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
 from sfumato.models.criteria import Criteria, flatten
 from sfumato.models.groups import Groups
 from sfumato.schema import Role, Schema
-from sfumato.schema.kinds import is_missing
 from sfumato.table import Table
 from sfumato.table.coding import Column, code, only_observed
 from sfumato.table.distinct import Integers, Numbering, distinct
+from sfumato.table.parse_report import take_in
+from sfumato.tabular.coarsen import coarsen_table
+from sfumato.tabular.persons import persons_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,8 @@ class Problem:
         if table.rows == 0:
             raise InputError("the table has no rows; there is nothing to release")
         settled = schema.settled(table, weights)
+        if weights is None:  # counted rows have no number; who counted them has read them
+            table = take_in(table, schema)
         if not settled.names(Role.QUASI):
             raise SchemaError("no column has the role quasi; name the columns an attacker may know")
         wanted = {model.sensitive for model in models if model.sensitive is not None}
@@ -55,14 +58,13 @@ class Problem:
             table.column(name)
             if name not in settled.names(Role.SENSITIVE):
                 raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
+        person = persons_of(table, settled)
+        table, settled = coarsen_table(table, settled)
         rows = None if weights is None else int(weights.sum())
         quasi = [code(table.column(name), settled.columns[name], rows) for name in settled.names(Role.QUASI)]
         sensitive = {
             name: only_observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)
         }
-        person = None
-        if settled.person is not None:
-            person = number_persons(table.column(settled.person), settled.columns[settled.person].missing)
         problem = cls(table, settled, models, quasi, sensitive, person, weights)
         refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
@@ -171,26 +173,3 @@ def _askable(value: float, *, up: bool) -> str:
     """Return a value that can be asked for: cut, never rounded past what the table has."""
     scaled = np.ceil(value * 1e4 - 1e-6) if up else np.floor(value * 1e4 + 1e-6)
     return f"{scaled / 1e4:g}"
-
-
-def number_persons(series: pl.Series, marks: tuple[str, ...] = ()) -> npt.NDArray[np.int64]:
-    """Return a number for each person's id, in no particular order; a missing id is refused.
-
-    >>> first, second, third = number_persons(pl.Series("id", ["b", "a", "b"])).tolist()
-    >>> first == third, {first, second}
-    (True, {0, 1})
-    """
-    missing = is_missing(series, marks)
-    if missing.any():
-        row = int(missing.arg_max() or 0)
-        raise SchemaError(f"column '{series.name}' row {row + 1}: a person's id is missing; fill it in or drop the row")
-    return (
-        series.cast(pl.String)
-        .cast(pl.Categorical)
-        .to_physical()
-        .cast(pl.Int64)
-        .rank("dense")
-        .to_numpy()
-        .astype(np.int64)
-        - 1
-    )

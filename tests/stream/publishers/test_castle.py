@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.random import SeededSource
-from sfumato.schema import Attribute, Kind, Role, Schema
+from sfumato.schema import Attribute, Coarsening, Kind, Role, Schema
 from sfumato.stream.publishers.castle import CASTLE
 
 JOBS = Hierarchy.from_rows([("cook", "food", "*"), ("baker", "food", "*"), ("nurse", "care", "*")])
@@ -164,3 +165,18 @@ def test_the_card_names_the_promise_and_its_unit() -> None:
     ]
     assert any("when" in assumption for assumption in card.assumptions)
     assert "columns" not in card.released.settings
+
+
+def test_a_declared_rule_makes_sensitive_numbers_coarser() -> None:
+    columns = {
+        "age": Attribute("age", Role.QUASI, Kind.INTEGER, bounds=(0, 100)),
+        "cost": Attribute(
+            "cost", Role.SENSITIVE, Kind.NUMBER, bounds=(0, 20_000), coarsen=Coarsening(round=500, top=4000)
+        ),
+    }
+    publisher = CASTLE(Schema(columns), k=2, delay=3, rng=SeededSource(1))
+    out = publisher.push_many({"age": [31, 60, 33, 62, 35], "cost": [1249.99, 1250.0, 19_999.0, 3.5, 700.0]})
+    assert set(publisher.columns(out, ["age", "cost"])["cost"]) == {"1000.0", "1500.0", "4000.0", "0.0"}
+    banded = replace(columns["cost"], coarsen=Coarsening(bands=(0, 500)))
+    with pytest.raises(SchemaError, match="coarsening bands:0,500 is for tables; for a stream declare round"):
+        CASTLE(Schema({**columns, "cost": banded}), k=2, delay=3)

@@ -83,8 +83,17 @@ def test_a_value_that_changed_is_refused(tmp_path: Path) -> None:
     schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"], person="id")
     republish(sf.Table(frame), schema, [sf.LDiversity(2, "ill")], tmp_path / "series", layer="m-invariance")
     changed = frame.with_columns(pl.Series("ill", ["c", "b"]))
-    with pytest.raises(InputError, match="person 'p' now has 'c', which is not among the values published before"):
+    with pytest.raises(InputError, match="1 of 2 persons published before has other values of ill now"):
         republish(sf.Table(changed), schema, [sf.LDiversity(2, "ill")], tmp_path / "series", layer="m-invariance")
+    with pytest.raises(InputError, match="person 'p' now has 'c', which is not among the values published before"):
+        republish(
+            sf.Table(changed),
+            schema,
+            [sf.LDiversity(2, "ill")],
+            tmp_path / "series",
+            layer="m-invariance",
+            changed="warn",
+        )
 
 
 def test_what_a_series_cannot_promise_is_refused(tmp_path: Path) -> None:

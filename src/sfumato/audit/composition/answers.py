@@ -23,8 +23,9 @@ from sfumato.errors import SchemaError
 from sfumato.evaluate.regions import Regions, read_regions
 from sfumato.evaluate.workload import COUNTING, Boxes, Counting, Floats, Queries
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import EPOCH, time_text
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column
 from sfumato.tabular.base import PartitionAnonymizer
 from sfumato.tabular.recode import recode
 
@@ -230,8 +231,9 @@ def _side(column: Column, low: float, high: float) -> str:
         return range_text(str(float(low)), str(float(high)), whole=False)
     if column.kind is Kind.INTEGER:
         return range_text(str(int(low)), str(int(high)), whole=True)
-    if column.kind is Kind.DATE:
-        first, last = ((EPOCH + dt.timedelta(days=int(end))).isoformat() for end in (low, high))
-        return range_text(first, last, whole=False)
+    if column.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        timed = column.kind is Kind.TIMESTAMP
+        ends = [time_text(end) if timed else (EPOCH + dt.timedelta(days=int(end))).isoformat() for end in (low, high)]
+        return range_text(*ends, whole=False)
     words = [str(level) for level in column.levels[int(low) : int(high) + 1]]
     return range_text(words[0], words[-1], whole=False) if column.kind is Kind.ORDINAL else set_text(words)

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.core.cells import MISSING_MARKS, Cell, day_of, is_under_mask, number, read
+from sfumato.core.calendar import EPOCH, MICROSECOND, day_of, time_of, times_of
+from sfumato.core.cells import MISSING_MARKS, Cell, Number, is_under_mask, number, read
 from sfumato.errors import SchemaError, suggestion
 from sfumato.schema import Attribute, Kind
+from sfumato.table.coding import listed_texts
 
 Integers = npt.NDArray[np.int64]
 Runs = list[tuple[int, int]]
@@ -62,9 +64,14 @@ def fit(texts: Sequence[str], values: pl.Series, attribute: Attribute | None = N
     [(0, 0), (2, 2)]
     """
     marks = MISSING_MARKS if attribute is None else (*MISSING_MARKS, *attribute.missing)
+    values = values if attribute is None else listed_texts(values, attribute)
     words = [word for word in values.unique().to_list() if word not in marks]
-    cells = _cells(texts, words, marks, attribute)
-    line: _Numbers | _Words = _Numbers(words) if _numeric(cells, attribute) else _Words(words, attribute)
+    timed = _timed(texts, words, attribute)
+    cells = _cells(texts, words, marks, attribute, timed=timed)
+    if _numeric(cells, attribute):
+        line: _Numbers | _Words = _Numbers(words, timed=timed)
+    else:
+        line = _Words(words, attribute)
     runs = [_runs_of(line, text, cell) for text, cell in zip(texts, cells, strict=True)]
     size = len(words)
     order = {word: code for code, word in enumerate(line.order)} | dict.fromkeys(marks, size)
@@ -76,11 +83,23 @@ def fit(texts: Sequence[str], values: pl.Series, attribute: Attribute | None = N
     return Fits(codes, size, starts, flat[:, 0].copy(), flat[:, 1].copy())
 
 
-def _cells(texts: Sequence[str], words: Sequence[str], marks: Sequence[str], attribute: Attribute | None) -> list[Cell]:
+def _timed(texts: Sequence[str], words: Sequence[str], attribute: Attribute | None) -> bool:
+    """Return whether the column holds times, declared or to be seen; a day is then all of its times."""
+    if attribute is not None and attribute.kind is not None:
+        return attribute.kind is Kind.TIMESTAMP
+    ends = (word for text in texts for word in (*read(text).words, *(read(text).ends or ())))
+    return any(map(time_of, (*ends, *words)))
+
+
+def _cells(
+    texts: Sequence[str], words: Sequence[str], marks: Sequence[str], attribute: Attribute | None, *, timed: bool
+) -> list[Cell]:
     """Return the texts read; where the column holds days, a month or a year is all of its days."""
     cells = [read(text, marks, None if attribute is None else attribute.categories) for text in texts]
     if attribute is not None and attribute.hierarchy is not None:
         return cells
+    if timed:
+        return [cell.on_clock() for cell in cells]
     shown = (word for cell in cells for word in (*cell.words, *(cell.ends or ())))
     dated = (attribute is not None and attribute.kind is Kind.DATE) or any(map(day_of, (*shown, *words)))
     return [cell.on_calendar() for cell in cells] if dated else cells
@@ -110,10 +129,11 @@ def _join_runs(runs: Iterable[tuple[int, int]]) -> Runs:
 
 
 class _Numbers:
-    """A list's values on the line of numbers or days; what is no number stands after them and is in no range."""
+    """A list's values on the line of numbers, days or times; what is none stands after them and is in no range."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        numbers = {word: found for word in words if (found := number(word)) is not None}
+    def __init__(self, words: Sequence[str], *, timed: bool) -> None:
+        read_word = _time_number if timed else number
+        numbers = {word: found for word in words if (found := read_word(word)) is not None}
         told = sorted(numbers, key=lambda word: (numbers[word], word))
         self.order = [*told, *sorted(set(words) - set(told))]
         self._numbers = np.array([numbers[word] for word in told], dtype=np.float64)
@@ -126,6 +146,12 @@ class _Numbers:
         low = int(np.searchsorted(self._numbers, cell.limits[0], "left"))
         high = int(np.searchsorted(self._numbers, cell.limits[1], "right")) - 1
         return [(low, high)] if low <= high else []
+
+
+def _time_number(word: str) -> Number | None:
+    """Return a time's place on the line of times; a day stands at its midnight."""
+    times = times_of(word)
+    return None if times is None else (times[0] - EPOCH) // MICROSECOND
 
 
 class _Words:

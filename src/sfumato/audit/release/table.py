@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from sfumato.errors import InputError
 from sfumato.evaluate.check import written_groups
 from sfumato.models import Groups, Model, model_on_card
 from sfumato.random import Source
-from sfumato.release.card import Card, Companion, MeasuredModel
+from sfumato.release.card import Card, Companion, MeasuredModel, ReleasedColumn
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table, read
 from sfumato.table.distinct import distinct
+from sfumato.tabular.coarsen import ranges_in_order
 
 ALIKE = 1e-6  # a card rounds what it measured
 HARDLY_EVER = 1e-9
@@ -44,7 +45,7 @@ def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Sourc
     if card.released.companions:
         measured, joined = dealt_values(card, path)
         classes = [GROUP]
-    groups = written_groups(measured, classes, joined, schema=_schema(card))
+    groups = written_groups(measured, classes, joined, schema=_schema(card, measured))
     again = [MeasuredAgain.of(card, entry, groups) for entry in card.released.models]
     findings = [entry.finding(card, groups) for entry in again]
     findings.append(_as_stated(card, table, classes, groups.count, again))
@@ -63,17 +64,21 @@ def class_columns(card: Card, table: Table) -> list[str]:
     ]
 
 
-def _schema(card: Card) -> Schema:
+def _schema(card: Card, table: Table) -> Schema:
     """Return the types of sensitive columns as the card declares them, which tell the distances of t-closeness."""
-    kinds = {kind.value: kind for kind in Kind if kind is not Kind.ORDINAL}  # the card does not tell an order
     columns = [*card.released.columns, *(column for entry in card.released.companions for column in entry.columns)]
-    return Schema(
-        {
-            column.name: Attribute(column.name, Role.SENSITIVE, kinds.get(column.type or ""))
-            for column in columns
-            if column.role == Role.SENSITIVE
-        }
-    )
+    sensitive = [column for column in columns if column.role == Role.SENSITIVE]
+    return Schema({column.name: _attribute(column, table) for column in sensitive})
+
+
+def _attribute(column: ReleasedColumn, table: Table) -> Attribute:
+    """Return a sensitive column as declared; the card tells no order, but ranges that a column was coarsened to do."""
+    kinds = {kind.value: kind for kind in Kind if kind is not Kind.ORDINAL}
+    plain = Attribute(column.name, Role.SENSITIVE, kinds.get(column.type or ""))
+    if column.type != Kind.ORDINAL or column.name not in table.names:
+        return plain
+    order = ranges_in_order(table.column(column.name))
+    return plain if order is None else replace(plain, kind=Kind.ORDINAL, categories=order)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,9 @@ class MeasuredAgain:
         if model is None or (model.sensitive is not None and model.sensitive not in groups.sensitive):
             return cls(entry, model, None)
         kinds = {part.name: part.type for part in card.released.columns}
-        value = model.measure_again(groups, kinds.get(str(entry.column)))
+        found = groups.sensitive.get(str(entry.column))
+        told = found is not None and found.column.kind is Kind.ORDINAL  # the released ranges tell their order
+        value = model.measure_again(groups, None if told else kinds.get(str(entry.column)))
         return cls(entry, model, None if value is None else float(value))
 
     def finding(self, card: Card, groups: Groups) -> Finding:

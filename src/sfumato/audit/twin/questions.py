@@ -7,7 +7,7 @@ compared (Haeberlen, Pierce & Narayan 2011 look at an analyst in the same way).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -65,7 +65,7 @@ class QuestionPath:
             session = Session.create(
                 folder / "ledger",
                 as_frame(rows, columns),
-                self.schema,
+                replace(self.schema, failed=1.0),  # neighbours have cells that cannot be read; the steward lets them in
                 self.budget,
                 protect=self.unit,
                 neighbours=self.neighbours,

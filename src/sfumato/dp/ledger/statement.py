@@ -36,7 +36,7 @@ def statement(ledger: Ledger) -> dict[str, Any]:
         "frozen": ledger.frozen,
         "head": ledger.head.text,
         "version": ledger.version,
-        "facts": {name: value for name, value in facts.items() if name != "fingerprint"},
+        "facts": {name: value for name, value in facts.items() if name not in {"fingerprint", "reading"}},
         "data_sets": sorted({*_names(facts), *(entry["data"] for entry in entries if entry["data"])}),
         "doors": sorted({entry["door"] for entry in entries}),
         "outside_the_bound": [entry["number"] for entry in entries if entry["outside_the_bound"]],

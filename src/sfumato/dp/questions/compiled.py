@@ -153,8 +153,10 @@ def _estimator(entry: Aggregate, schema: Schema, unit: Unit) -> Estimator:
     if entry.kind in LEVELS or entry.kind is AggregateFunction.QUANTILE:
         return Choosing(entry.label, ladder_of(schema, column), LEVELS.get(entry.kind, entry.level or Fraction(1, 2)))
     line = line_of(schema, column)
-    if line.kind is Kind.DATE and entry.kind in NOT_OF_DATES:
-        raise SchemaError(f"column '{column}' holds dates, of which there is no {entry.kind}; ask for a quantile")
+    if line.kind in {Kind.DATE, Kind.TIMESTAMP} and entry.kind in NOT_OF_DATES:
+        raise SchemaError(
+            f"column '{column}' holds {line.kind}s, of which there is no {entry.kind}; ask for a quantile"
+        )
     if entry.kind is AggregateFunction.SUM:
         return Summing(entry.label, line)
     return Averaging(entry.label, line) if entry.kind is AggregateFunction.MEAN else Spreading(entry.label, line)

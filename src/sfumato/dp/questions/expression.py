@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
 
+from sfumato.schema.times import bound_number, time_text
+
 MOST = 1e15  # numbers in a condition lie within ±MOST, and are 0 where they are nearer to it than LEAST
 LEAST = 1e-15
 EPOCH = dt.date(1970, 1, 1)
+SECOND = 1_000_000  # microseconds
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 class Domain(StrEnum):
-    """What values are compared as: doubles, texts by code point, or days.
+    """What values are compared as: doubles, texts by code point, days, or seconds of a wall clock.
 
     >>> Domain("date") is Domain.DATE
     True
@@ -31,6 +34,27 @@ class Domain(StrEnum):
     NUMBER = "number"
     TEXT = "text"
     DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+def seconds_of(time: dt.datetime | str | float) -> float:
+    """Return a time of the wall clock as seconds since 1970, as every engine holds it.
+
+    >>> seconds_of("1970-01-01 00:00:01.5"), seconds_of(dt.datetime(1970, 1, 2))
+    (1.5, 86400.0)
+    """
+    if isinstance(time, str):
+        time = dt.datetime.fromisoformat(time)
+    return bound_number(time) / SECOND if isinstance(time, dt.datetime) else float(time)
+
+
+def time_words(seconds: float) -> str:
+    """Return seconds since 1970 as a time.
+
+    >>> time_words(1.5)
+    '1970-01-01 00:00:01.500000'
+    """
+    return time_text(round(seconds * SECOND))
 
 
 class Expression:
@@ -63,7 +87,7 @@ class ColumnReference(Expression):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A number, a text, or a date as days since 1970-01-01.
+    """A number, a text, a date as days or a timestamp as seconds since 1970-01-01.
 
     >>> Literal(2.0, Domain.NUMBER).text, Literal("it's", Domain.TEXT).text, Literal(1, Domain.DATE).text
     ('2', "'it''s'", "DATE '1970-01-02'")
@@ -89,7 +113,9 @@ class Arithmetic(Expression):
 
 @dataclass(frozen=True)
 class Cast(Expression):
-    """A text read as an integer, a number or a date, or a number rounded to an integer; what does not fit is missing.
+    """A text read as an integer, a number or a date, a number rounded to an integer, or the day of a timestamp.
+
+    What does not fit is missing.
 
     >>> Cast(ColumnReference("a", Domain.TEXT), "INTEGER", Domain.NUMBER).text
     'CAST("a" AS INTEGER)'
@@ -250,6 +276,8 @@ def _literal_sql(literal: Literal) -> str:
         return "'" + literal.value.replace("'", "''") + "'"
     if literal.domain is Domain.DATE:
         return f"DATE '{EPOCH + dt.timedelta(days=int(literal.value))}'"
+    if literal.domain is Domain.TIMESTAMP:
+        return f"TIMESTAMP '{time_words(literal.value)}'"
     return str(int(literal.value)) if float(literal.value).is_integer() else repr(literal.value)
 
 

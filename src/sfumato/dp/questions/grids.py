@@ -1,7 +1,7 @@
 """Public grids and keys out of a schema: what a private answer may know about a column before it sees a row.
 
-Values are clamped to the declared bounds and rounded to a grid whose step is one (integers, dates) or a power of two,
-so that sums are exact integers (Mironov 2012 shows what floating point gives away).
+Values are clamped to the declared bounds and rounded to a grid whose step is one (integers, days of dates, seconds of
+timestamps) or a power of two, so that sums are exact integers (Mironov 2012 shows what floating point gives away).
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ import itertools
 import math
 from dataclasses import dataclass
 
+from sfumato.dp.questions.expression import seconds_of, time_words
 from sfumato.dp.questions.query import HistogramKey
 from sfumato.dp.questions.request import Binned, Cell, ColumnGrid, Declared, Key, Unknown
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.schema import Attribute, Kind, Schema
+from sfumato.schema.attribute import Bound
+from sfumato.schema.times import bound_number
 
 EPOCH = dt.date(1970, 1, 1)
 FINENESS = 2**20
 RUNGS = 1000
 MOST_GROUPS = 1_000_000
 LARGEST = 2**50
+DAY = 86_400.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,9 @@ class NumberLine:
         return self.grid.steps // 2
 
     def show(self, value: float) -> Cell:
-        """A value as it is published: a whole number or a date where the column holds such."""
+        """A value as it is published: a whole number, a date or a time in whole seconds where the column holds such."""
+        if self.kind is Kind.TIMESTAMP:
+            return time_words(round(value))
         if self.kind is Kind.DATE:
             return (EPOCH + dt.timedelta(days=round(value))).isoformat()
         return round(value) if self.kind is Kind.INTEGER else value
@@ -59,7 +65,7 @@ class NumberLine:
         >>> NumberLine(ColumnGrid("age", 16.0, 94.0, 78), first=16, step=1.0, kind=Kind.INTEGER).show_edge(17.5)
         17.5
         """
-        return self.show(edge) if float(edge).is_integer() else edge
+        return self.show(edge) if float(edge).is_integer() or self.kind is Kind.TIMESTAMP else edge
 
 
 def attribute_of(schema: Schema, name: str) -> Attribute:
@@ -87,7 +93,7 @@ def line_of(schema: Schema, name: str) -> NumberLine:
     low, high = (_number(limit) for limit in attribute.bounds)
     if max(abs(low), abs(high)) > LARGEST:
         raise SchemaError(f"column '{name}' has bounds beyond ±2^50; declare narrower ones")
-    step = 1.0 if attribute.kind in {Kind.INTEGER, Kind.DATE} else _step(low, high)
+    step = _step(low, high) if attribute.kind is Kind.NUMBER else 1.0
     first, last = math.floor(low / step), math.ceil(high / step)
     return NumberLine(ColumnGrid(name, first * step, last * step, last - first), first, step, attribute.kind)
 
@@ -115,7 +121,7 @@ def key_of(schema: Schema, key: str | HistogramKey) -> Key:
         return Declared(key, attribute.categories)
     if attribute.bounds is not None and attribute.kind in {Kind.INTEGER, Kind.DATE}:
         return Declared(key, _range(attribute))
-    if attribute.kind is Kind.NUMBER:
+    if attribute.kind in {Kind.NUMBER, Kind.TIMESTAMP}:
         raise SchemaError(f"column '{key}' has no separate values to group by; ask for a histogram of it")
     return Unknown(key)
 
@@ -133,10 +139,10 @@ def _bins(schema: Schema, key: HistogramKey) -> Binned:
     line = line_of(schema, key.column)
     grid = line.grid
     if isinstance(key.parts, tuple):
-        return Binned(key.column, key.parts)
+        return Binned(key.column, _edges(key, line.kind))
     width = (grid.high - grid.low) / key.parts
     inner = [grid.low + width * part for part in range(1, key.parts)]
-    if line.kind is Kind.DATE:
+    if line.kind in {Kind.DATE, Kind.TIMESTAMP}:
         inner = [float(round(edge)) for edge in inner]
     edges = (grid.low, *inner, grid.high)
     if any(low >= high for low, high in itertools.pairwise(edges)):
@@ -146,12 +152,20 @@ def _bins(schema: Schema, key: HistogramKey) -> Binned:
     return Binned(key.column, edges)
 
 
+def _edges(key: HistogramKey, kind: Kind) -> tuple[float, ...]:
+    """Return the edges as the column holds its values; days stand for their midnights in a column of times."""
+    edges = key.parts if isinstance(key.parts, tuple) else ()
+    if key.edges is None or key.edges is kind:
+        return edges
+    if (key.edges, kind) == (Kind.DATE, Kind.TIMESTAMP):
+        return tuple(edge * DAY for edge in edges)
+    raise ParameterError(f"the edges of '{key.column}' are {key.edges}s, and the column's type is {kind}; give {kind}s")
+
+
 def _step(low: float, high: float) -> float:
     """The largest power of two that cuts the range into at least 2^20 parts (1 where the range is a point)."""
     return 1.0 if high <= low else 2.0 ** (math.floor(math.log2((high - low) / FINENESS)))
 
 
-def _number(limit: object) -> float:
-    if isinstance(limit, dt.date):
-        return float((limit - EPOCH).days)
-    return float(limit)  # type: ignore[arg-type]  # a bound is a number or a date
+def _number(limit: Bound) -> float:
+    return seconds_of(limit) if isinstance(limit, dt.datetime) else float(bound_number(limit))

@@ -7,16 +7,11 @@ Narayan 2011). Columns and literals are checked against the schema, which is pub
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.dp.questions.expression import (
-    EPOCH,
-    LEAST,
     MOST,
-    Arithmetic,
     Cast,
     ColumnReference,
     Condition,
@@ -35,24 +30,24 @@ from sfumato.dp.questions.expression import (
     one_of,
     walk,
 )
+from sfumato.dp.questions.literals import LONGEST, as_date, as_time, fold_literals, literal_of, refusal, short
 from sfumato.errors import InputError, suggestion
 from sfumato.schema import Attribute, Kind, Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-LONGEST = 10_000  # characters of a condition, and of a text in it
 LARGEST = 500  # its columns, literals and operators
 DEEPEST = 100
 PATTERN = 100  # characters of a LIKE pattern
 PATTERNS = 100  # in a condition
-SHOWN = 60  # characters of a clause in an error
-SUBSET = "a condition may use comparisons, + - * /, BETWEEN, IN, IS NULL, LIKE, CAST, AND, OR and NOT"
+CASTS = "CAST reads a text as INTEGER, DOUBLE or DATE, rounds a number to INTEGER, or takes the DATE of a timestamp"
 COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 COMPUTED = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
 WHOLE = {"INT", "BIGINT", "SMALLINT"}
 REAL = {"DOUBLE", "FLOAT", "DECIMAL"}
 TEXTS = {"TEXT", "VARCHAR"}
+TIMES = {"TIMESTAMP", "TIMESTAMPNTZ", "DATETIME", "TIMESTAMPTZ"}
 IGNORED = {"typed", "safe"}  # what sqlglot notes on a node without changing its meaning
 
 
@@ -192,21 +187,29 @@ class Reader:
     def _pair(self, node: exp.Expr, left: exp.Expr, right: exp.Expr) -> tuple[Value, Value]:
         """Return both sides in one domain; a text beside a date is read as a date."""
         first, second = self.value(left), self.value(right)
-        if first.domain is Domain.DATE:
-            second = as_date(second)
-        elif second.domain is Domain.DATE:
-            first = as_date(first)
+        domains = {first.domain, second.domain}
+        if Domain.TIMESTAMP in domains:
+            zone = next((zone for side in (first, second) for zone in self._zones(side)), None)
+            first, second = as_time(first, zone), as_time(second, zone)
+        elif Domain.DATE in domains:
+            first, second = as_date(first), as_date(second)
         if first.domain is not second.domain:
             wanted = {
                 Domain.NUMBER: "a number has no quotes",
                 Domain.TEXT: "a text stands in quotes",
                 Domain.DATE: "a date is written '2026-01-31'",
+                Domain.TIMESTAMP: "a timestamp is written '2026-01-31 14:30:00'",
             }[first.domain]
             raise InputError(
                 f"the condition {short(node.sql(dialect='postgres'))} compares {first.domain} with {second.domain}; "
                 f"{first.text} is a {first.domain}, and {wanted}"
             )
         return first, second
+
+    def _zones(self, value: Value) -> list[str]:
+        """Return the declared zones of the columns in a value."""
+        named = [part.name for part in walk(value) if isinstance(part, ColumnReference)]
+        return [zone for name in named if (zone := self.schema.columns[name].zone) is not None]
 
     def value(self, node: exp.Expr) -> Value:
         """Return a column, literal, arithmetic or cast, refusing everything else."""
@@ -252,19 +255,19 @@ class Reader:
     def _cast(self, node: exp.Expr, inner: exp.Expr, to: Any) -> Value:
         name = getattr(to.this, "name", str(to.this))
         value = self.value(inner)
-        if name == "DATE" and isinstance(value, Literal):
-            return as_date(value)
+        if name in {"DATE", *TIMES} and isinstance(value, Literal):
+            return as_date(value) if name == "DATE" else as_time(value, None)
         if to.expressions and name != "DECIMAL":
             raise refusal(node)
         if name in WHOLE and value.domain in {Domain.NUMBER, Domain.TEXT}:
             return Cast(value, "INTEGER", Domain.NUMBER)
         if name in REAL and not to.expressions and value.domain in {Domain.NUMBER, Domain.TEXT}:
             return value if value.domain is Domain.NUMBER else Cast(value, "DOUBLE", Domain.NUMBER)
-        if name == "DATE" and value.domain in {Domain.DATE, Domain.TEXT}:
+        if name == "DATE" and value.domain in {Domain.DATE, Domain.TIMESTAMP, Domain.TEXT}:
             return value if value.domain is Domain.DATE else Cast(value, "DATE", Domain.DATE)
         if name in TEXTS and value.domain is Domain.TEXT:
             return value
-        raise refusal(node, "CAST reads a text as INTEGER, DOUBLE or DATE, or rounds a number to INTEGER")
+        raise refusal(node, CASTS)
 
 
 def _refuse_unbounded(node: exp.Expr, value: Value, schema: Schema) -> None:
@@ -297,25 +300,6 @@ def _only(node: exp.Expr, name: str) -> exp.Expr:
     return part
 
 
-def short(text: str) -> str:
-    """Return the beginning of a text, for an error.
-
-    >>> short("x" * 100)[-3:]
-    'xx…'
-    """
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
-
-
-def refusal(node: exp.Expr, why: str = SUBSET) -> InputError:
-    """Return the error that names a clause which is not covered.
-
-    >>> import sqlglot
-    >>> str(refusal(sqlglot.parse_one("a % 2"), "use / instead"))
-    'the condition uses a % 2, which is not covered; use / instead'
-    """
-    return InputError(f"the condition uses {short(node.sql(dialect='postgres'))}, which is not covered; {why}")
-
-
 def declared_column(name: str, schema: Schema, *, quoted: bool = False) -> ColumnReference:
     """Return the column of the schema that is meant; unquoted names may differ in case.
 
@@ -334,8 +318,8 @@ def declared_column(name: str, schema: Schema, *, quoted: bool = False) -> Colum
 
 
 def _domain(attribute: Attribute) -> Domain:
-    if attribute.kind is Kind.DATE:
-        return Domain.DATE
+    if attribute.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        return Domain(str(attribute.kind))
     return Domain.NUMBER if attribute.kind in {Kind.INTEGER, Kind.NUMBER} else Domain.TEXT
 
 
@@ -345,61 +329,3 @@ def _bounds(attribute: Attribute) -> tuple[float, float] | None:
         return None
     low, high = (float(limit) for limit in attribute.bounds if isinstance(limit, int | float))
     return (low, high) if max(abs(low), abs(high)) <= MOST else None
-
-
-def fold_literals(result: Arithmetic) -> Literal:
-    """Return the number that arithmetic on two literals gives.
-
-    >>> fold_literals(Arithmetic("-", Literal(3, Domain.NUMBER), Literal(2, Domain.NUMBER))).text
-    '1'
-    """
-    left, right = (float(side.value) for side in (result.left, result.right) if isinstance(side, Literal))
-    number = {
-        "+": lambda: left + right,
-        "-": lambda: left - right,
-        "*": lambda: left * right,
-        "/": lambda: left / right,
-    }[result.operator]()
-    return _number(number, result.text)
-
-
-def _number(number: float, text: str) -> Literal:
-    if not math.isfinite(number) or abs(number) > MOST or 0 < abs(number) < LEAST:
-        raise InputError(
-            f"the condition uses the number {short(text)}; "
-            f"numbers lie within ±{MOST:.0e}, no nearer to 0 than {LEAST:.0e}"
-        )
-    return Literal(number + 0.0, Domain.NUMBER)
-
-
-def literal_of(node: exp.Expr) -> Literal:
-    """Return a number or a text as sqlglot read it.
-
-    >>> import sqlglot
-    >>> literal_of(sqlglot.parse_one("2.50")).text
-    '2.5'
-    """
-    text = str(node.this)
-    if not node.args.get("is_string"):
-        try:
-            return _number(float(text), text)
-        except ValueError:
-            raise refusal(node) from None
-    if "\0" in text or not text.isprintable() or len(text) > LONGEST:
-        raise InputError("the condition has a text with characters that cannot be printed; write printable characters")
-    return Literal(text, Domain.TEXT)
-
-
-def as_date(value: Value) -> Value:
-    """Return a text literal as a date, and any other value as it is.
-
-    >>> as_date(Literal("1970-01-02", Domain.TEXT)).text
-    "DATE '1970-01-02'"
-    """
-    if not isinstance(value, Literal) or not isinstance(value.value, str):
-        return value
-    try:
-        day = dt.datetime.strptime(value.value, "%Y-%m-%d").replace(tzinfo=dt.UTC).date()
-        return Literal((day - EPOCH).days, Domain.DATE)
-    except ValueError:
-        raise InputError(f"the condition compares a date with {short(value.text)}; write it as '2026-01-31'") from None

@@ -16,7 +16,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import SupportsIndex
 
+from sfumato.dp.questions.expression import seconds_of
 from sfumato.errors import ParameterError
+from sfumato.schema import Kind
+from sfumato.schema.times import bound_number
 
 FARTHEST = 1e15  # edges of bins lie within ± this
 SHORT_NUMBER = re.compile(r"[+-]?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})([eE][+-]?\d{1,2})?|\d{1,9}/\d{1,9}")
@@ -75,12 +78,15 @@ class Aggregate:
 class HistogramKey:
     """A numeric column cut into bins: a number of equal ones between its declared bounds, or at the edges given.
 
+    Edges are numbers: days since 1970 of dates, seconds since 1970 of timestamps.
+
     >>> HistogramKey("age", 10).text
     'age/10'
     """
 
     column: str
     parts: int | tuple[float, ...]
+    edges: Kind | None = None  # what the edges were given as, where they were dates or timestamps
 
     def __post_init__(self) -> None:
         parts = self.parts
@@ -247,16 +253,17 @@ def median(column: str) -> Query:
 def histogram(column: str, bins: int | Sequence[float] | Sequence[dt.date]) -> Query:
     """Ask how many rows lie in each bin: so many equal bins between the declared bounds, or those between edges.
 
-    Bins of dates begin on whole days.
+    Bins of dates begin on whole days, bins of timestamps on whole seconds.
 
     >>> histogram("age", 8).keys
-    (HistogramKey(column='age', parts=8),)
+    (HistogramKey(column='age', parts=8, edges=None),)
     """
     try:
         parts = bins if isinstance(bins, bool) else _parts(bins)
     except (TypeError, ValueError, OverflowError):
         raise _no_bins(column, bins) from None
-    return Query((Aggregate(AggregateFunction.COUNT),), keys=(HistogramKey(column, parts),))
+    edges = None if isinstance(bins, SupportsIndex) else _edge_kind(bins)
+    return Query((Aggregate(AggregateFunction.COUNT),), keys=(HistogramKey(column, parts, edges),))
 
 
 def _parts(bins: int | Sequence[float] | Sequence[dt.date]) -> int | tuple[float, ...]:
@@ -264,7 +271,16 @@ def _parts(bins: int | Sequence[float] | Sequence[dt.date]) -> int | tuple[float
 
 
 def _edge(edge: float | dt.date) -> float:
-    return float((edge - dt.date(1970, 1, 1)).days) if isinstance(edge, dt.date) else float(edge)
+    return seconds_of(edge) if isinstance(edge, dt.datetime) else float(bound_number(edge))
+
+
+def _edge_kind(edges: Sequence[float] | Sequence[dt.date]) -> Kind | None:
+    times = [isinstance(edge, dt.datetime) for edge in edges if isinstance(edge, dt.date)]
+    if not times:
+        return None
+    if len(set(times)) > 1 or len(times) < len(edges):
+        raise ParameterError("the edges of the bins are of several types; give all as numbers, dates or timestamps")
+    return Kind.TIMESTAMP if times[0] else Kind.DATE
 
 
 def _no_bins(column: str, bins: object) -> ParameterError:

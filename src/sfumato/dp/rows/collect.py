@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.dp.questions.expression import EPOCH
+from sfumato.dp.questions.expression import EPOCH, time_words
 from sfumato.dp.questions.request import Binned, Cell, Cells, Key, PositionCounts, Request, Tallies, Unknown
 from sfumato.dp.rows.dialect import Dialect
 from sfumato.dp.rows.statement import SqlTable, Statement, key_value
@@ -152,4 +152,6 @@ def _show_cell(names: dict[Cell, Cell] | Kind | None, value: Cell) -> Cell:
         return names[value]
     if names is Kind.DATE:
         return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+    if names is Kind.TIMESTAMP:
+        return time_words(float(value))
     return value

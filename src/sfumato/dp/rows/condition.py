@@ -107,7 +107,7 @@ class Compiler:
         return f"{text} LIKE {self.bindings.text(like.pattern)}"
 
     def value(self, node: Value) -> str:  # noqa: PLR0911  # one for each kind of value
-        """Return the SQL of a value: a double, a text, or days as an integer."""
+        """Return the SQL of a value: a double (of a timestamp, its seconds), a text, or days as an integer."""
         match node:
             case ColumnReference(name, Domain.NUMBER):
                 return f"CAST({self.bindings.cell(name)} AS {self.bindings.dialect.double})"
@@ -138,6 +138,8 @@ class Compiler:
     def _cast(self, x: str, to: str, domain: Domain) -> str:
         if domain is Domain.NUMBER:
             return self.bindings.dialect.floor.format(x=f"({x} + 0.5e0)")
+        if domain is Domain.TIMESTAMP:
+            return self.bindings.dialect.day_of_time(x)
         read = self.bindings.dialect.cell(x, StorageType.TEXT, KINDS[to])
         return f"CAST({read} AS {self.bindings.dialect.double})" if to == "INTEGER" else read
 

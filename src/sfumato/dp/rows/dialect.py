@@ -13,19 +13,24 @@ from enum import StrEnum
 
 from sfumato.errors import InputError
 from sfumato.schema import Kind
+from sfumato.schema.kinds import PLAIN
+from sfumato.schema.times import DATE, OFFSET, TIMESTAMP
+from sfumato.schema.written import Rewriting, Written
 
-LONGEST = 40  # characters of a number or a date; a longer cell is neither
+LONGEST = 40  # characters of a number or a date in plain form; a longer cell is neither
+LONGEST_WRITTEN = 80  # characters of one with marks or in a format of its own
 INTEGER = "[+-]?[0-9]+"
 EXPONENT = "[eE][+-]?0*(?:[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9])"  # up to 249: no double overflows or vanishes
 NUMBER = rf"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:{EXPONENT})?"
-YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
-FOURTH = "(?:0[48]|[2468][048]|[13579][26])"  # multiples of four, 00 left out
-LEAP = f"(?:[0-9]{{2}}{FOURTH}|{FOURTH}00)"
-DAY28 = "(?:0?[1-9]|1[0-9]|2[0-8])"
-SHORT_MONTHS = f"(?:0?[1-9]|1[0-2])-{DAY28}"
-LONG_MONTHS = "(?:0?[13-9]|1[0-2])-(?:29|30)|(?:0?[13578]|1[02])-31"
-DATE = f"{YEAR}-(?:{SHORT_MONTHS}|{LONG_MONTHS})|{LEAP}-0?2-29"
-GRAMMARS: dict[Kind | None, str] = {Kind.INTEGER: INTEGER, Kind.NUMBER: NUMBER, Kind.DATE: DATE}
+GRAMMARS: dict[Kind | None, str] = {
+    Kind.INTEGER: INTEGER,
+    Kind.NUMBER: NUMBER,
+    Kind.DATE: DATE,
+    Kind.TIMESTAMP: TIMESTAMP,
+}
+FRACTION = ("([.][0-9]{6})[0-9]+", "\\1")  # beyond microseconds is cut off
+ZONELESS = (f"(:[0-9.]+){OFFSET}$", "\\1")
+CALENDAR = "{x} BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
 HUGE, TINY = "1e290", "1e-290"
 
 
@@ -41,6 +46,7 @@ class StorageType(StrEnum):
     REAL = "real"
     DAY = "day"
     MOMENT = "moment"
+    ZONED = "zoned"
     OTHER = "other"
 
 
@@ -84,6 +90,13 @@ class Dialect:
     holder: str
     text_type: str
     lists: bool
+    wall: str  # the time of a text without an offset
+    moment: str  # the time in UTC of a text with one
+    micros: str  # since 1970, of a time
+    utc: str = "({x} AT TIME ZONE 'UTC')"  # the time in UTC of a moment as it is stored
+    local: str = "(({x} AT TIME ZONE 'UTC') AT TIME ZONE '{zone}')"
+    replaced: str = "regexp_replace({x}, '{pattern}', '{template}', 'g')"
+    group: str = "\\{}"  # how a template names a group of the pattern
     double: str = "DOUBLE PRECISION"
     floor: str = "floor({x})"
     days: str = "CAST({x} - DATE '1970-01-01' AS BIGINT)"
@@ -96,15 +109,67 @@ class Dialect:
 
     def matches(self, x: str, pattern: str) -> str:
         """Return the test that the whole text fits a regular expression."""
-        return self.match.format(x=x, pattern=pattern)
+        return self.match.format(x=x, pattern=pattern.replace("'", "''"))
 
-    def cell(self, x: str, stored: StorageType, kind: Kind | None) -> str:
-        """Return a column's cell as its kind says: bigint, double, days or text; NULL where it holds something else."""
+    def cell(self, x: str, stored: StorageType, kind: Kind | None, written: Written = PLAIN) -> str:
+        """Return a column's cell as its kind says; NULL where it holds something else.
+
+        An integer is a bigint, a number a double, a date its days and a timestamp its seconds since 1970 on the wall.
+        """
+        if kind not in GRAMMARS:
+            return self.as_text(x, stored)
+        if stored in {StorageType.TEXT, StorageType.OTHER}:
+            x = self._plain(x, written.calendar() if kind in {Kind.DATE, Kind.TIMESTAMP} else written.numbers())
         if kind is Kind.INTEGER:
             return self._integer(x, stored)
         if kind is Kind.NUMBER:
             return self._number(x, stored)
-        return self._date(x, stored) if kind is Kind.DATE else self.as_text(x, stored)
+        if kind is Kind.TIMESTAMP:
+            return self._time(x, stored, written.zone)
+        timed = stored is StorageType.ZONED or (stored in {StorageType.TEXT, StorageType.OTHER} and written.clocked)
+        return self.day_of_time(self._time(x, stored, written.zone)) if timed else self._date(x, stored)
+
+    def day_of_time(self, x: str) -> str:
+        """Return the day of a time, both since 1970."""
+        return f"CAST(floor({x} / 86400e0) AS BIGINT)"
+
+    def replace(self, x: str, pattern: str, template: str) -> str:
+        """Return a text in which all that fits a pattern is replaced."""
+        shown = re.sub(r"\\(\d)", lambda found: self.group.format(found[1]), template)
+        return self.replaced.format(x=x, pattern=pattern.replace("'", "''"), template=shown)
+
+    def _plain(self, x: str, rule: Rewriting | None) -> str:
+        """Return a text as it would be in plain form: a decimal point, ISO 8601; NULL where it does not fit."""
+        if rule is None:
+            return x
+        text = self.text.format(x=x)
+        shown = text
+        for pattern, template in rule.steps:
+            shown = self.replace(shown, pattern, template)
+        long = f"{self.length.format(x=text)} > {LONGEST_WRITTEN}"
+        return f"(CASE WHEN {long} THEN NULL WHEN {self.matches(text, rule.guard)} THEN {shown} END)"
+
+    def _time(self, x: str, stored: StorageType, zone: str | None) -> str:
+        """Return a time as seconds since 1970 on the wall of its zone."""
+        if stored is StorageType.DAY:
+            return f"CAST({self._date(x, stored)} AS {self.double}) * 86400e0"
+        if stored is StorageType.MOMENT:
+            return self._seconds(x)
+        if stored is StorageType.ZONED:
+            return self._seconds(self.local.format(x=self.utc.format(x=x), zone=zone or "UTC"))
+        text = self.text.format(x=x)
+        cut = self.replace(text, *FRACTION)
+        time = self.wall.format(x=self.replace(cut, *ZONELESS))
+        if zone is None:
+            return self._parse_text(x, TIMESTAMP, self._seconds(time).replace("{", "{{").replace("}", "}}"))
+        moment = self.local.format(x=self.moment.format(x=cut), zone=zone)
+        offset = self.matches(text, f".*:[0-9.]+{OFFSET}")
+        both = f"CASE WHEN {offset} THEN {self._seconds(moment)} ELSE {self._seconds(time)} END"
+        return self._parse_text(x, TIMESTAMP, both.replace("{", "{{").replace("}", "}}"))
+
+    def _seconds(self, time: str) -> str:
+        test = f"{self.finite.format(x=time)} AND {CALENDAR.format(x=time)}"
+        return f"CASE WHEN {test} THEN CAST({self.micros.format(x=time)} AS {self.double}) / 1e6 END"
 
     def as_text(self, x: str, stored: StorageType) -> str:
         """Return a cell as a CSV file would hold it, whole decimals without their `.0`."""
@@ -161,6 +226,9 @@ DUCKDB = Dialect(
     holder="${}",
     text_type="VARCHAR",
     lists=False,
+    wall="TRY_CAST({x} AS TIMESTAMP)",
+    moment="(TRY_CAST({x} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')",
+    micros="epoch_us({x})",
 )
 POSTGRES = Dialect(
     name="postgres",
@@ -179,6 +247,9 @@ POSTGRES = Dialect(
     holder="%({})s",
     text_type="TEXT",
     lists=True,
+    wall="CAST({x} AS TIMESTAMP)",
+    moment="(CAST({x} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')",
+    micros="CAST(EXTRACT(EPOCH FROM {x}) * 1000000 AS BIGINT)",
     fence=" OFFSET 0",
 )
 
@@ -188,15 +259,16 @@ def refuse_stored(name: str, stored: StorageType, kind: Kind | None) -> None:
 
     >>> refuse_stored("born", StorageType.DAY, Kind.INTEGER)
     Traceback (most recent call last):
-    sfumato.errors.InputError: column 'born' holds dates; declare its type as date, not integer
+    sfumato.errors.InputError: column 'born' holds dates; declare its type as date or timestamp, not integer
     """
-    if stored in {StorageType.DAY, StorageType.MOMENT} and kind in {Kind.INTEGER, Kind.NUMBER}:
-        raise InputError(f"column '{name}' holds dates; declare its type as date, not {kind}")
-    if stored in {StorageType.WHOLE, StorageType.REAL} and kind is Kind.DATE:
-        raise InputError(f"column '{name}' holds numbers; declare its type as integer or number, not date")
+    calendar = {StorageType.DAY, StorageType.MOMENT, StorageType.ZONED}
+    if stored in calendar and kind in {Kind.INTEGER, Kind.NUMBER}:
+        raise InputError(f"column '{name}' holds dates; declare its type as date or timestamp, not {kind}")
+    if stored in {StorageType.WHOLE, StorageType.REAL} and kind in {Kind.DATE, Kind.TIMESTAMP}:
+        raise InputError(f"column '{name}' holds numbers; declare its type as integer or number, not {kind}")
 
 
-def readable(marks: Sequence[str], stored: StorageType, kind: Kind | None) -> list[str]:
+def readable(marks: Sequence[str], stored: StorageType, kind: Kind | None, written: Written = PLAIN) -> list[str]:
     """Return the missing marks that a cell could be taken for a value with; the others need no test.
 
     >>> readable(("", "?", "-9"), StorageType.TEXT, Kind.INTEGER)
@@ -204,6 +276,6 @@ def readable(marks: Sequence[str], stored: StorageType, kind: Kind | None) -> li
     """
     if stored not in {StorageType.TEXT, StorageType.OTHER}:
         return [mark for mark in marks if mark]
-    if kind not in GRAMMARS:
+    if kind not in GRAMMARS or written != PLAIN:
         return list(marks)
     return [mark for mark in marks if re.fullmatch(GRAMMARS[kind], mark)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
@@ -18,13 +18,16 @@ import numpy as np
 import polars as pl
 
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
 from sfumato.random import noise_from
 from sfumato.schema import Schema
-from sfumato.table import Table
+from sfumato.schema.times import on_walls
+from sfumato.table import ParseReport, Table
+from sfumato.table.table import text_columns
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 2,
@@ -41,7 +44,7 @@ STORED = {
     **dict.fromkeys(("FLOAT", "DOUBLE"), StorageType.REAL),
     "DATE": StorageType.DAY,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), StorageType.MOMENT),
-    "TIMESTAMP WITH TIME ZONE": StorageType.MOMENT,
+    "TIMESTAMP WITH TIME ZONE": StorageType.ZONED,
 }
 BY_THE_ROWS = {  # what skips rows, or tests of them, by what the rows hold: the time it saves would tell of them
     "empty_result_pullup",
@@ -63,10 +66,17 @@ class DuckRows:
     DuckRows(<rows are secret>)
     """
 
-    def __init__(self, connect: Callable[[], Any], table: str, schema: Schema, digest: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Any],
+        table: str,
+        schema: Schema,
+        digest: Callable[[], str],
+        zones: Mapping[str, str] | None = None,
+    ) -> None:
         self._connect, self._schema, self._digest = connect, schema, digest
         self._connections = {os.getpid(): connect()}  # a fork keeps its parent's too: closing it would wait for threads
-        self._source = SqlTable(table, self._storage_types(table))
+        self._source = SqlTable(table, self._storage_types(table), zones=zones or {})
         for name in schema.columns:
             if name not in self._source.stored:
                 raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
@@ -75,9 +85,14 @@ class DuckRows:
         return "DuckRows(<rows are secret>)"
 
     @classmethod
-    def of_scan(cls, place: str, scan: str, schema: Schema, digest: Callable[[], str]) -> DuckRows:
-        """Return the rows that a scan finds in the file at a place; `digest` hashes that file."""
-        return cls(lambda: _connect(place), scan, schema, digest)
+    def of_scan(
+        cls, place: str, scan: str, schema: Schema, digest: Callable[[], str], zones: Mapping[str, str] | None = None
+    ) -> DuckRows:
+        """Return the rows that a scan finds in the file at a place; `digest` hashes that file.
+
+        `zones` are those in which moments were written, where the file tells.
+        """
+        return cls(lambda: _connect(place), scan, schema, digest, zones)
 
     @classmethod
     def of_frame(cls, data: Any, schema: Schema) -> DuckRows:
@@ -87,15 +102,15 @@ class DuckRows:
         >>> len(DuckRows.of_frame(pd.DataFrame({"age": [31]}), Schema.from_roles(quasi=["age"])).fingerprint())
         64
         """
-        frame = Table.from_frame(data).frame
+        frame = text_columns(Table.from_frame(data).frame)
         kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
         digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
-        return cls(lambda: _connect_frame(frame), FRAME, schema, lambda: digest)
+        return cls(lambda: _connect_frame(frame, schema), FRAME, schema, lambda: digest)
 
     @classmethod
     def of_content(cls, frame: pl.DataFrame, schema: Schema, digest: str) -> DuckRows:
         """Return the rows of a frame that was read from content with this SHA-256."""
-        return cls(lambda: _connect_frame(frame), FRAME, schema, lambda: digest)
+        return cls(lambda: _connect_frame(frame, schema), FRAME, schema, lambda: digest)
 
     @contextmanager
     def look(self) -> Iterator[DuckRows]:
@@ -110,6 +125,10 @@ class DuckRows:
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request."""
         return collect(request, self._schema, self._source, DUCKDB, self._execute)
+
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns: for the curator alone."""
+        return count_cells(self._schema, self._source, DUCKDB, self._execute)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the file's or the dataframe's content."""
@@ -176,9 +195,12 @@ def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _connect_frame(frame: pl.DataFrame) -> Any:
-    """Return a database in memory that holds the frame as its table `frame`."""
+def _connect_frame(frame: pl.DataFrame, schema: Schema) -> Any:
+    """Return a database in memory that holds the frame as its table `frame`, moments by the clock of their zone."""
     connection = _database()
+    zones = {name: entry.zone for name, entry in schema.columns.items()}
+    moments = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime]
+    frame = frame.with_columns(on_walls(frame.get_column(name), zones.get(name)) for name in moments)
     connection.register("arrays", {name: _array(frame.get_column(name)) for name in frame.columns})
     dates = [quote_name(name) for name, dtype in frame.schema.items() if dtype == pl.Date]
     days = f" REPLACE ({', '.join(f'CAST({name} AS DATE) AS {name}' for name in dates)})" if dates else ""

@@ -8,19 +8,20 @@ the secret travel as parameters, never as part of the SQL.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
-from sfumato.dp.rows.dialect import POSTGRES, StorageType, quote_name
+from sfumato.dp.rows.dialect import POSTGRES, StorageType
 from sfumato.dp.rows.statement import SqlTable
-from sfumato.errors import InputError, MissingExtraError
+from sfumato.errors import InputError
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
+from sfumato.table.database import Database, quote_identifier
 
 Result = TypeVar("Result")
 STORED = {
@@ -28,9 +29,9 @@ STORED = {
     **dict.fromkeys((20, 21, 23), StorageType.WHOLE),
     **dict.fromkeys((700, 701, 1700), StorageType.REAL),
     1082: StorageType.DAY,
-    **dict.fromkeys((1114, 1184), StorageType.MOMENT),
+    1114: StorageType.MOMENT,
+    1184: StorageType.ZONED,
 }
-SETTINGS = "-c TimeZone=UTC -c DateStyle=ISO,YMD -c extra_float_digits=1 -c standard_conforming_strings=on -c jit=off"
 
 
 class PostgresRows:
@@ -42,18 +43,13 @@ class PostgresRows:
     """
 
     def __init__(self, url: str, schema: Schema) -> None:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-        self._words = f"postgresql://{host}{parts.path}"  # without the user and the password
-        self._address, self._table = parts._replace(fragment="").geturl(), unquote(parts.fragment)
-        if not self._table:
-            raise InputError(f"'{self._words}' names no table; write postgresql://user@host/database#table")
+        self._database = Database(url)
         self._schema = schema
         self._known = ("", "")
-        table = ".".join(_name(part) for part in self._table.split(".", 1))
+        table = self._database.table
         with self._transaction() as connection:
             stored = self._run(UNREADABLE, lambda: _storage_types(connection, table))
-        self._source = SqlTable(table, stored, _name)
+        self._source = SqlTable(table, stored, quote_identifier)
         for name in schema.columns:
             if name not in self._source.stored:
                 raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
@@ -76,6 +72,12 @@ class PostgresRows:
         with self.look() as rows:
             return rows.collect(request)
 
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns: for the curator alone."""
+        with self._transaction() as connection:
+            execute = partial(_execute, connection)
+            return self._run(UNREADABLE, lambda: count_cells(self._schema, self._source, POSTGRES, execute))
+
     def fingerprint(self) -> str:
         """Return a hash of the declared columns' rows, whatever their order; remembered while nothing is committed."""
         with self.look() as rows:
@@ -91,42 +93,20 @@ class PostgresRows:
 
         def work() -> tuple[str, str]:
             ((snapshot,),) = _execute(connection, "SELECT CAST(pg_current_snapshot() AS TEXT)", {})
-            return self._known if self._known[0] == snapshot else (snapshot, self._digest(connection))
+            return (
+                self._known
+                if self._known[0] == snapshot
+                else (snapshot, self._database.fingerprint(connection, self._schema.columns))
+            )
 
         self._known = self._run(UNREADABLE, work)
         return self._known[1]
 
-    def _digest(self, connection: Any) -> str:
-        """Return the number of rows and the sums of two halves of their hashes, hashed."""
-        names = ", ".join(_name(name) for name in sorted(self._schema.columns))
-        row = f"encode(sha256(convert_to(CAST(ROW({names}) AS TEXT), 'UTF8')), 'hex')"
-        halves = [f"CAST(CAST('x' || substr({row}, {start}, 16) AS bit(64)) AS bigint)" for start in (1, 17)]
-        sums = ", ".join(f"SUM(CAST({half} AS numeric))" for half in halves)
-        (found,) = _execute(connection, f"SELECT COUNT(*), {sums} FROM {self._source.table}", {})
-        return hashlib.sha256(repr([names, *map(str, found)]).encode()).hexdigest()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        """Give a read-only transaction on one snapshot."""
-        psycopg = _driver()
-        failure = f"the server of '{self._words}' cannot be reached or refuses the login; check address and password"
-        with self._run(failure, partial(psycopg.connect, self._address, options=SETTINGS, connect_timeout=30)) as made:
-            made.read_only = True
-            made.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            yield made
+    def _transaction(self) -> AbstractContextManager[Any]:
+        return self._database.transaction()
 
     def _run(self, failure: str, work: Callable[[], Result]) -> Result:
-        """Return what the server makes of some work; its own words may quote a cell and stay here."""
-        psycopg = _driver()
-        try:
-            return work()
-        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-            failure = f"'{self._words}' has no table '{self._table}'; check its name and its schema"
-        except psycopg.errors.InsufficientPrivilege:
-            failure = f"the table '{self._table}' of '{self._words}' may not be read; grant SELECT to the user"
-        except psycopg.Error:
-            pass
-        raise InputError(failure)
+        return self._database.run(failure, work)
 
 
 class PostgresLook:
@@ -159,18 +139,6 @@ class PostgresLook:
     def look(self) -> Iterator[PostgresLook]:
         """Give the same look."""
         yield self
-
-
-def _driver() -> Any:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise MissingExtraError("tables in PostgreSQL need psycopg; pip install 'sfumato[postgres]'") from error
-    return psycopg
-
-
-def _name(name: str) -> str:
-    return quote_name(name).replace("%", "%%")  # a single percent sign would start a parameter
 
 
 def _execute(connection: Any, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:

@@ -13,11 +13,11 @@ of others alike, and all ladders come from one pass over the rows, so that the w
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from sfumato.dp.questions.expression import EPOCH
+from sfumato.dp.questions.expression import EPOCH, seconds_of
 from sfumato.dp.questions.request import (
     Binned,
     Cell,
@@ -41,13 +41,16 @@ SMALL = 2**20  # below it, no number of rows there can be overflows 64 bits
 NARROW = 2**62  # beyond it a product needs integers wider than 64 bits
 WIDE = 2**84  # beyond it, many of them could overflow 128 bits
 FARTHEST = 1e250
+NUMERIC = {Kind.INTEGER, Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP}
+NUMERIC_WORDS = "integer, number, date or timestamp"
 
 
 @dataclass(frozen=True)
 class SqlTable:
     """A table in an engine's words: FROM what, how its columns are stored, and how their names are quoted.
 
-    `secret` is the SQL of the secret where the engine holds it; without it, the secret travels as a parameter.
+    `secret` is the SQL of the secret where the engine holds it; without it, the secret travels as a parameter. `zones`
+    are those in which moments were written, where the engine does not know; others are taken to be in UTC.
 
     >>> SqlTable("rides", {"age": StorageType.WHOLE}).name("age")
     '"age"'
@@ -57,6 +60,7 @@ class SqlTable:
     stored: dict[str, StorageType]
     name: Callable[[str], str] = quote_name
     secret: str | None = None
+    zones: Mapping[str, str] = field(default_factory=dict)
 
 
 class Statement:
@@ -152,11 +156,17 @@ class Statement:
         inner = _select(raw, self.source.table)
         return _select(cells, f"({inner}) AS raw") if cells else inner
 
+    def read_cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
+        """Return a raw cell as answers read it: NULL where it is missing or holds no value of its type."""
+        return self._cell(x, stored, attribute)
+
     def _cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
-        marks = readable(attribute.missing, stored, attribute.kind)
+        written = attribute.written
+        marks = readable(attribute.missing, stored, attribute.kind, written)
         if marks:
             x = f"CASE WHEN {self.dialect.as_text(x, stored)} {self.one_of(marks)} THEN NULL ELSE {x} END"
-        return self.dialect.cell(x, stored, attribute.kind)
+        own = replace(written, zone=written.zone or self.source.zones.get(attribute.name))
+        return self.dialect.cell(x, stored, attribute.kind, own if stored is StorageType.ZONED else written)
 
     def _counted_rows(self, cells: str) -> str:
         """Return all rows, each with its keys, positions and person, and whether the condition holds for it."""
@@ -189,10 +199,8 @@ class Statement:
         cell = self.cell(key.column)
         if not isinstance(key, Binned):
             return cell
-        if self.attribute(key.column).kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
-            raise InputError(
-                f"column '{key.column}' has no numbers to bin; declare its type as integer, number or date"
-            )
+        if self.attribute(key.column).kind not in NUMERIC:
+            raise InputError(f"column '{key.column}' has no numbers to bin; declare its type as {NUMERIC_WORDS}")
         if len(key.edges) < 2 or any(a >= b for a, b in zip(key.edges, key.edges[1:], strict=False)):
             raise ParameterError(f"the edges of '{key.column}' must be two or more rising numbers")
         x = f"CAST({cell} AS {self.dialect.double})"
@@ -291,8 +299,8 @@ def _even_bin(x: str, edges: tuple[float, ...], edge: Callable[[str], str]) -> s
 
 
 def _check(grid: ColumnGrid, kind: Kind | None) -> None:
-    if kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
-        raise InputError(f"column '{grid.column}' has no numbers; declare its type as integer, number or date")
+    if kind not in NUMERIC:
+        raise InputError(f"column '{grid.column}' has no numbers; declare its type as {NUMERIC_WORDS}")
     width = grid.high - grid.low
     if grid.steps < 0 or not (abs(grid.low) <= FARTHEST and abs(grid.high) <= FARTHEST) or width < 0:
         raise ParameterError(f"the grid of '{grid.column}' must have steps of at least 0 between bounds within ±1e250")
@@ -348,11 +356,13 @@ def key_value(cell: Cell, kind: Kind | None, column: str) -> Cell:
     >>> key_value("1970-01-03", Kind.DATE, "day"), key_value(2.0, Kind.INTEGER, "hour"), key_value(2, None, "zip")
     (2, 2, '2')
     """
-    if kind not in {Kind.INTEGER, Kind.NUMBER, Kind.DATE}:
+    if kind not in NUMERIC:
         return str(cell)
     try:
         if kind is Kind.DATE:
             return (dt.date.fromisoformat(cell) - EPOCH).days if isinstance(cell, str) else int(cell)
+        if kind is Kind.TIMESTAMP:
+            return seconds_of(cell)
         number = float(cell)
         if kind is Kind.NUMBER:
             return number

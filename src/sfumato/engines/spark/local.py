@@ -30,6 +30,8 @@ from sfumato.local.means.tally import MeanTally
 from sfumato.local.protocol_choice import AUTO, mean_protocol_for, protocol_for
 from sfumato.local.reports.files import aggregate_file, header_line, read_header, to_header
 from sfumato.local.reports.forms import report_lines
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.stream.runtime.batch import number
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ CELL, LINE = "cell", "value string"
 COUNTED = "rows bigint, wrong bigint"
 FILE = "file string"
 PART = "file string, header string, users bigint, rejected string, counts binary, error string"
-CARD = ".card.json"
+BESIDE = (".card.json", ".statement.txt", ".statement.html")  # what lies beside reports and is none
 NO_FOLDER = "Spark reads files and folders; - is none"
 
 
@@ -56,7 +58,7 @@ def read_rows(table: str | Path, master: str | None = None) -> DataFrame:
     return read_cells(spark_session(master), table, strict=True)
 
 
-def perturb_rows(
+def perturb_rows(  # noqa: PLR0913  # what is reported, how, and where each file goes
     rows: DataFrame,
     output: str | Path,
     *,
@@ -65,6 +67,7 @@ def perturb_rows(
     epsilon: float,
     protocol: str = AUTO,
     card: str | Path | None = None,
+    naming: Naming = UNNAMED,
 ) -> PerturbedColumn:
     """Write a folder of report files and its card, as `sfumato.local.write_perturbed` writes a file."""
     target = Path(output)
@@ -73,13 +76,14 @@ def perturb_rows(
     with Staging() as staging:
         if target.exists():  # before all rows are counted
             raise InputError(f"output '{target}' exists; remove it or choose another name")
-        card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
+        card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
         written = count_values(rows, column, domain)
         chosen = protocol_for(protocol, domain, epsilon, written)
         write_report_folder(rows, column, chosen, target)
         plain = chosen.card(written)
-        final = msgspec.structs.replace(plain, released=msgspec.structs.replace(plain.released, file=target.name))
-        card_file.write_text(final.to_json(), encoding="utf-8")
+        released = msgspec.structs.replace(plain.released, file=target.name)
+        final = naming.name(msgspec.structs.replace(plain, released=released))
+        card_files.write(final)
     return PerturbedColumn(chosen, final)
 
 
@@ -249,7 +253,7 @@ def header_mark(protocol: LocalProtocol) -> str:
 
 def _is_report(file: Path, folder: Path) -> bool:
     hidden = any(part[0] in "._" for part in file.relative_to(folder).parts)
-    return file.is_file() and not hidden and not file.name.endswith(CARD)
+    return file.is_file() and not hidden and not file.name.endswith(BESIDE)
 
 
 def _tally_row(file: str, tally: Tally | None, error: str | None = None) -> pd.DataFrame:

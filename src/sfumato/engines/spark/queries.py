@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.dp.ledger import Ledger
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import Dialect, StorageType
 from sfumato.dp.rows.statement import SqlTable
@@ -29,6 +30,7 @@ from sfumato.engines.spark.folders import file_marks, read_cells, read_lines
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.errors import InputError, ParameterError
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,15 +41,17 @@ STORED = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), StorageType.WHOLE),
     **dict.fromkeys(("float", "double", "decimal"), StorageType.REAL),
     "date": StorageType.DAY,
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), StorageType.MOMENT),
+    "timestamp": StorageType.ZONED,
+    "timestamp_ntz": StorageType.MOMENT,
 }
 DAY = 86_400_000_000  # in microseconds
+IN_UTC = (
+    f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(CAST(unix_micros({{x}}) div {DAY} AS INT), 0, 0, "
+    f"CAST(unix_micros({{x}}) % {DAY} AS DECIMAL(18, 0)) / 1000000)"
+)
 CELLS = {  # a text that is no UTF-8 is missing; a moment is one in UTC, whatever the session's zone is
     **dict.fromkeys(("string", "binary"), "try_validate_utf8(CAST({x} AS STRING))"),
-    "timestamp": (
-        f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(CAST(unix_micros({{x}}) div {DAY} AS INT), 0, 0, "
-        f"CAST(unix_micros({{x}}) % {DAY} AS DECIMAL(18, 0)) / 1000000)"
-    ),
+    "timestamp": IN_UTC,
 }
 # DuckDB's spelling of a double from Java's: 1.0E7 is 10000000, 1.5E-9 is 1.5e-09. Java before 19 may add a digit.
 _PLAIN = r"regexp_replace(CAST(try_cast({text} AS DECIMAL(38, 21)) AS STRING), r'\.?0+$', '')"
@@ -69,6 +73,16 @@ SPARK = Dialect(
     holder=":{}",
     text_type="STRING",
     lists=False,
+    wall="try_cast({x} AS TIMESTAMP_NTZ)",
+    moment=f"({IN_UTC.replace('{x}', 'try_cast({x} AS TIMESTAMP)')})",
+    micros=(
+        "((unix_date(CAST({x} AS DATE)) * 86400L + hour({x}) * 3600 + minute({x}) * 60) * 1000000 "
+        "+ CAST(extract(SECOND FROM {x}) * 1000000 AS BIGINT))"
+    ),
+    utc="{x}",
+    local="convert_timezone('UTC', '{zone}', {x})",
+    replaced="regexp_replace({x}, r'{pattern}', '{template}')",
+    group="${}",
     double="DOUBLE",
     floor="CASE WHEN abs({x}) < 9e15 THEN CAST(floor({x}) AS DOUBLE) ELSE {x} END",  # beyond it doubles are whole
     days="CAST(unix_date({x}) AS BIGINT)",
@@ -153,6 +167,11 @@ class SparkRows:
         with _view(self._cells) as table, _view(self._secret_table(request)) as hidden:
             source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})")
             return collect(request, self._schema, source, SPARK, self._execute)
+
+    def parse_report(self) -> ParseReport:
+        """Return what became of the cells of the declared columns: for the curator alone."""
+        with _view(self._cells) as table:
+            return count_cells(self._schema, replace(self._source, table=table), SPARK, self._execute)
 
     def fingerprint(self) -> str:
         """Return a hash of the declared columns' rows, whatever their order; kept while the folder's files stay."""

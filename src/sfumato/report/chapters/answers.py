@@ -12,6 +12,7 @@ from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
 from sfumato.release import Finding
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
+from sfumato.report.chapters.signing import card_warnings
 from sfumato.report.charts.answers import MOST_DOTS, answer_picture, budget_picture, dots
 from sfumato.report.page.markup import Markup, element, figure, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
@@ -52,7 +53,7 @@ def answers_chapter(
     ]
     summary = join([element("p", lead, class_="lead"), _tiles(answers, ledger), _key() if truths else Markup()])
     gist = Gist("query", f"{count(len(answers))} answers", _pledge(answers, ledger), findings, releases=len(answers))
-    return Chapter(heading, summary, sections, RAW if truths else "", [gist])
+    return Chapter(heading, summary, sections, RAW if truths else "", [gist], card_warnings(cards, findings))
 
 
 def _pledge(answers: Sequence[Answer], ledger: Ledger) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from sfumato.errors import InputError
 from sfumato.release import Card, Finding
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
+from sfumato.report.chapters.signing import card_warnings
 from sfumato.report.charts.audit import BARS, changes_picture, class_picture, exposures_picture, ratio_picture
 from sfumato.report.page.markup import Markup, element, figure, grid, join
 from sfumato.report.page.overview import Gist, badge, claims_table, was_attacked
@@ -74,7 +75,7 @@ def audit_chapter(findings: Sequence[Finding], *, heading: str = TITLE, gists: S
     for finding in findings:
         if "class of k" in finding.evidence or "worst" in finding.evidence:
             sections += _composition(finding)
-    return Chapter(heading, element("p", lead, class_="lead"), sections, RAW, gists)
+    return Chapter(heading, element("p", lead, class_="lead"), sections, RAW, gists, card_warnings([], findings))
 
 
 def _composition(finding: Finding) -> list[Section]:
@@ -160,7 +161,8 @@ def findings_chapter(
         promised = [part for card in list(cards.values())[-1:] for part in (guarantee(card), limits([card]))]
         folded = [shown_card(card, name) for name, card in cards.items()]
         sections.insert(0, Section("What is promised", join([*promised, *folded])))
-    return Chapter(heading, element("p", summary, class_="lead"), sections, raw, gists)
+    warnings = card_warnings(list(cards.values())[-1:] if cards else [])
+    return Chapter(heading, element("p", summary, class_="lead"), sections, raw, gists, warnings)
 
 
 def _section(heading: str, findings: Sequence[Finding]) -> Section:

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 from sfumato.evaluate.check import Risk
 from sfumato.release import Card
+from sfumato.release.row_counts import RowCounts
+from sfumato.report.chapters.changes import rows_sentence, what_changed
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ATTACKED, PERSONS, ClassSizes, attackers, sizes_and_chart
+from sfumato.report.chapters.signing import card_warnings
 from sfumato.report.page.markup import Markup, element, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
@@ -97,9 +100,9 @@ def cluster_report(
         Section("The public card", public_card(card)),
     ]
     left = f"{count(card.released.rows)} rows in {count(after.classes)} classes"
-    chapter = Chapter(
-        title or TITLE, _summary(evidence), sections, RAW, [Gist(card.door, left, pledge(card), card.audits)]
-    )
+    gist = Gist(card.door, left, pledge(card), card.audits)
+    warnings = card_warnings([card], card.audits)
+    chapter = Chapter(title or TITLE, _summary(evidence), sections, RAW, [gist], warnings)
     return collect(title or TITLE, [chapter])
 
 
@@ -125,14 +128,14 @@ def _loss_text(name: str, value: float) -> str:
 def _summary(evidence: ClusterEvidence) -> Markup:
     card = evidence.card
     promises = " ".join(promise(entry, card, evidence.quasi) for entry in card.released.models)
-    rows, withheld = card.released.rows, int(evidence.steward.get("rows_suppressed", 0))
-    released = f"{count(rows)} of {count(rows + withheld)}" if withheld else f"All {count(rows)}"
+    counts = RowCounts.of(card, evidence.steward)
     unique = "Unique persons" if evidence.persons else "Unique rows"
     fate = (
-        f"{released} rows were released. {unique}: {count(evidence.before.unique)} in the original, "
+        f"{rows_sentence(counts)} {unique}: {count(evidence.before.unique)} in the original, "
         f"{count(evidence.after.unique)} in the release."
     )
-    return join([element("p", promises, class_="lead"), element("p", fate), _tiles(evidence)])
+    changed = what_changed(card, counts)
+    return join([element("p", promises, class_="lead"), element("p", fate), changed, _tiles(evidence)])
 
 
 def _tiles(evidence: ClusterEvidence) -> Markup:

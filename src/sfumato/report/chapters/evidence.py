@@ -19,9 +19,11 @@ from sfumato.evaluate.check import Measures, Risk, check, risks
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
+from sfumato.release.row_counts import ADDED, STARRED, RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
+from sfumato.tabular.coarsen import coarsen_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Evidence:
     @classmethod
     def of(cls, table: Table, schema: Schema, release: Release) -> Evidence:
         """Return the evidence, measured."""
-        settled = schema.settled(table)
+        table, settled = coarsen_table(table, schema.settled(table))
         quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
         released = _rows_with_values(release)
         shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
@@ -89,7 +91,14 @@ class Evidence:
     @property
     def withheld(self) -> int:
         """The number of rows that were not released."""
-        return self.table.rows - self.release.table.rows
+        return self.counts.withheld
+
+    @property
+    def counts(self) -> RowCounts:
+        """How many rows were read, withheld, added and released, counted again from the two tables."""
+        read, released = self.table.rows, self.release.table.rows
+        added, starred = (int(self.card.released.measures.get(name, 0)) for name in (ADDED, STARRED))
+        return RowCounts(read, read + added - released, added, released, starred)
 
     @property
     def counts_persons(self) -> bool:

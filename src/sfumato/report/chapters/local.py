@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.local.collector.estimate import Estimate
 from sfumato.release import Finding
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
+from sfumato.report.chapters.signing import card_warnings
 from sfumato.report.charts import BAR_HEIGHT, short_label
 from sfumato.report.charts.svg import AFTER, BAR, BEFORE, INK, draw
 from sfumato.report.page.markup import Markup, element, figure, grid, join, tiles
@@ -67,7 +68,8 @@ def local_chapter(
     ]
     left = f"{count(len(estimate.values))} counts from {count(estimate.users)} reports"
     gist = Gist("local", left, pledge(card), findings)
-    return Chapter(heading, _summary(estimate, truth), sections, "" if truth is None else RAW, [gist])
+    raw, warnings = "" if truth is None else RAW, card_warnings([card], findings)
+    return Chapter(heading, _summary(estimate, truth), sections, raw, [gist], warnings)
 
 
 def _summary(estimate: Estimate, truth: Truth | None) -> Markup:

@@ -45,21 +45,15 @@ def guarantee(card: Card) -> Markup:
 
 
 def limits(cards: Sequence[Card]) -> Markup:
-    """Return the assumptions and the warnings of cards, each once.
+    """Return the assumptions of cards, each once; their warnings head the chapter.
 
     >>> from sfumato.stream import NaiveLaplace
     >>> "holds only while" in limits([NaiveLaplace(bounds=(0, 10)).card("hours")])
     True
     """
     assumptions = dict.fromkeys(sentence(words) for card in cards for words in card.assumptions)
-    warnings = dict.fromkeys(sentence(words) for card in cards for words in card.warnings)
     lead = "The promise holds only while each of these is true. Check them before you publish the release."
-    parts = [bullets(assumptions, class_="assumptions")] if assumptions else []
-    if warnings:
-        title = element("p", element("strong", "Warnings on the card"))
-        parts.append(element("div", title, bullets(warnings, class_="plain"), class_="warnings"))
-    opening = element("p", lead) if assumptions else Markup()
-    return join([opening, element("div", *parts, class_="beside")]) if parts else Markup()
+    return join([element("p", lead), bullets(assumptions, class_="assumptions")]) if assumptions else Markup()
 
 
 def public_card(card: Card) -> Markup:

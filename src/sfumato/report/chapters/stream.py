@@ -19,6 +19,7 @@ from sfumato.evaluate.utility import Histogram
 from sfumato.release import Card, Finding
 from sfumato.report import charts
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
+from sfumato.report.chapters.signing import card_warnings
 from sfumato.report.page.markup import Markup, element, figure, fold, grid, join
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section
@@ -73,7 +74,9 @@ def stream_chapter(
     summary = join([element("p", lead, class_="lead"), element("p", alike)])
     gists = [_gist(name, release) for name, release in releases.items()]
     sections += [Section("Side by side", _side_by_side(truth, releases)), *_promise_sections(releases)]
-    return Chapter(heading, summary, sections, RAW, gists)
+    left = [release for release in releases.values() if release.published]
+    warnings = card_warnings([release.card for release in left], [one for each in left for one in each.findings])
+    return Chapter(heading, summary, sections, RAW, gists, warnings)
 
 
 def _gist(name: str, release: StreamRelease) -> Gist:

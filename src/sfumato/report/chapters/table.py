@@ -7,19 +7,26 @@ normalised certainty penalty of Xu et al. 2006, over the table that of Ghinita e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sfumato.evaluate.utility import histogram, variance_lost
 from sfumato.release import Finding, Release
 from sfumato.report import charts
+from sfumato.report.chapters.changes import rows_sentence, what_changed
 from sfumato.report.chapters.evidence import Evidence
+from sfumato.report.chapters.gate import gate_sections
+from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
+from sfumato.report.chapters.signing import card_warnings, table_warnings
 from sfumato.report.page.markup import Markup, element, figure, fold, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
 from sfumato.report.page.words import count, percent, pledge, promise, units
 from sfumato.schema import Kind, Role, Schema
+from sfumato.schema.times import DAY
 from sfumato.table import Table
+from sfumato.table.parse_report import take_in
 
 TITLE = "Release of a table"
 RAW = "Counts, losses, histograms and risks are measured against the original rows."
@@ -35,8 +42,17 @@ DISTANCE = "Distance between the histograms before and after: 0% equal, 100% dis
 PICTURES = "A range or set is spread evenly over its values. Sensitive columns come last."
 
 
-def table_report(table: Table, schema: Schema, release: Release, *, title: str | None = None) -> str:
+def table_report(
+    table: Table,
+    schema: Schema,
+    release: Release,
+    *,
+    title: str | None = None,
+    findings: Sequence[Finding] | None = None,
+) -> str:
     """Return the report on `release`, made from `table`, as one self-contained HTML text.
+
+    `findings` are those of attacks on the release; without them the card's audits are shown.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(100))
@@ -45,7 +61,8 @@ def table_report(table: Table, schema: Schema, release: Release, *, title: str |
     >>> "Every combination of age and sex is shared by at least 10 rows." in page
     True
     """
-    return collect(title or TITLE, [table_chapter(table, schema, release, heading=title or TITLE)])
+    chapter = table_chapter(table, schema, release, heading=title or TITLE, findings=findings)
+    return collect(title or TITLE, [chapter])
 
 
 def table_chapter(
@@ -67,30 +84,34 @@ def table_chapter(
     >>> [section.heading for section in chapter.sections][:3]
     ['What is promised', 'What attacks found', 'What is not promised']
     """
+    table = take_in(table, schema)
     evidence = Evidence.of(table, schema, release)
     tried = release.card.audits if findings is None else findings
     sections = [
+        *gate_sections(tried),
         Section("What is promised", promises_table(release.card, evidence.quasi)),
         Section("What attacks found", claims_table(tried)),
         Section("What is not promised", limits([release.card])),
         *(Section(name, part(evidence)) for name, part in SECTIONS.items()),
+        *intake_sections(table.intake),
         Section("The public card", public_card(release.card)),
     ]
     classes = f" in {count(len(evidence.sizes))} classes" * (release.card.released.classes is not None)
     left = f"{count(release.table.rows)} rows{classes}"
     gist = Gist(release.card.door, left, pledge(release.card), tried)
-    return Chapter(heading, _summary(evidence), sections, RAW, [gist])
+    warnings = [*card_warnings([release.card], tried), *table_warnings(evidence)]
+    return Chapter(heading, _summary(evidence), sections, RAW, [gist], warnings)
 
 
 def _summary(evidence: Evidence) -> Markup:
     card, before, after = evidence.card, evidence.before, evidence.after
     promises = " ".join(promise(entry, card, evidence.quasi) for entry in card.released.models)
-    released = f"{count(after.rows)} of {count(before.rows)}" if evidence.withheld else f"All {count(before.rows)}"
     fate = (
-        f"{released} rows were released. Unique rows: {count(before.uniques)} in the original, "
+        f"{rows_sentence(evidence.counts)} Unique rows: {count(before.uniques)} in the original, "
         f"{count(after.uniques)} in the release."
     )
-    return join([element("p", promises, class_="lead"), element("p", fate), _tiles(evidence)])
+    changed = what_changed(card, evidence.counts, evidence.release.notes)
+    return join([element("p", promises, class_="lead"), element("p", fate), changed, _tiles(evidence)])
 
 
 def _tiles(evidence: Evidence) -> Markup:
@@ -98,12 +119,18 @@ def _tiles(evidence: Evidence) -> Markup:
     smallest = evidence.card.released.measures.get("smallest_class", evidence.after.k)
     return tiles(
         {
-            "Rows released": f"{count(evidence.after.rows)} of {count(evidence.before.rows)}",
+            "Rows released": _rows_tile(evidence),
             f"Smallest class, in {units(evidence.card)}": count(smallest),
             "Highest risk of being found": " → ".join(risks),
             **_loss_tile(evidence),
         }
     )
+
+
+def _rows_tile(evidence: Evidence) -> str:
+    counts = evidence.counts
+    added = f" + {count(counts.added)} of nobody" if counts.added else ""
+    return f"{count(counts.released - counts.added)} of {count(counts.read)}{added}"
 
 
 def _loss_tile(evidence: Evidence) -> dict[str, str]:
@@ -118,6 +145,8 @@ def rows_and_columns(evidence: Evidence) -> Markup:
         ["Rows in", count(evidence.before.rows)],
         ["Rows out", count(evidence.after.rows)],
         ["Rows withheld", count(evidence.withheld)],
+        ["Rows added that belong to nobody", count(evidence.counts.added)],
+        ["Rows with every quasi-identifier suppressed (*)", count(evidence.counts.starred)],
         ["Cells of quasi-identifiers suppressed (*)", count(evidence.suppressed_cells)],
     ]
     columns = (
@@ -196,13 +225,15 @@ def _picture(evidence: Evidence, name: str) -> Markup:
     )
     if found.edges is None:
         return figure(title, charts.categories(found), numbers)
-    return figure(title, charts.spans(found, dates=attribute.kind is Kind.DATE), numbers)
+    if attribute.kind is Kind.TIMESTAMP:
+        found = replace(found, edges=found.edges / DAY)
+    return figure(title, charts.spans(found, dates=attribute.kind in {Kind.DATE, Kind.TIMESTAMP}), numbers)
 
 
-SECTIONS = {
+SECTIONS = {  # what decides first, then the evidence
+    "Risks": risks_before_and_after,
+    "Loss per column": loss_per_column,
     "Rows and columns": rows_and_columns,
     "Class sizes": class_sizes,
-    "Loss per column": loss_per_column,
     "Before and after": before_and_after,
-    "Risks": risks_before_and_after,
 }

@@ -7,6 +7,7 @@ alone (Okabe & Ito 2008); every chart also says in words what it shows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,41 +25,88 @@ if TYPE_CHECKING:
 
 LONGEST_LABEL = 20
 MOST_BARS = 10
+MOST_SIZES = 30
 BAR_HEIGHT = 21
 
 
 def class_sizes(sizes: npt.NDArray[np.int64], classes: npt.NDArray[np.int64], least: int | None) -> Markup:
-    """Return a bar chart of how many classes have each size, with a mark at the size that was asked for.
+    """Return how many classes have each size, with a mark at the size asked for; a wide range of sizes in steps.
 
     >>> "2 classes of 3 to 5 rows" in class_sizes(np.array([3, 5]), np.array([1, 1]), 3)
     True
     """
     low, high = int(sizes.min()), int(sizes.max())
-    width = max(1, -(-(high - low + 1) // 30))
-    edges = np.arange(low, high + width + 1, width) - 0.5
+    label = f"Bar chart: {count(classes.sum())} classes of {count(low)} to {count(high)} rows."
+    if high - low >= MOST_SIZES:
+        return _steps_of_sizes(sizes, classes, label)
+    edges = np.arange(low, high + 2) - 0.5
     heights, _ = np.histogram(sizes, edges, weights=classes)
 
     def paint(axes: Axes) -> None:
-        axes.bar(edges[:-1] + width / 2, heights, width * 0.82, color=BAR)
+        axes.bar(edges[:-1] + 0.5, heights, 0.82, color=BAR)
         axes.set_ylim(top=1.18 * heights.max())  # room for the words above the tallest bar
         _count_axis(axes, "classes")
         axes.set_xlabel("rows in a class")
         axes.xaxis.set_major_locator(_ticks(7, whole=True))
         if least is not None:
-            axes.axvline(least - 0.5, color=INK, linewidth=1.5, linestyle=(0, (4, 2)))
-            axes.annotate(
-                f"asked for: {least}",
-                (least - 0.5, 1),
-                (5, -2),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                va="top",
-                weight="bold",
-            )
-            axes.set_xlim(left=min(low, least) - 0.5 - width)
+            _mark_least(axes, least, low)
 
-    label = f"Bar chart: {count(classes.sum())} classes of {count(low)} to {count(high)} rows."
     return draw("class-sizes", 200, label, paint)
+
+
+def _mark_least(axes: Axes, least: int, low: int) -> None:
+    """Draw the line that no class may lie left of."""
+    axes.axvline(least - 0.5, color=INK, linewidth=1.5, linestyle=(0, (4, 2)))
+    axes.annotate(
+        f"asked for: {least}",
+        (least - 0.5, 1),
+        (5, -2),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        va="top",
+        weight="bold",
+    )
+    axes.set_xlim(left=min(low, least) - 1.5)
+
+
+def _steps_of_sizes(sizes: npt.NDArray[np.int64], classes: npt.NDArray[np.int64], label: str) -> Markup:
+    """Return a bar for each step of sizes (1, 2, 5, 10, 20 …): the share of rows in it, and the number of classes."""
+    edges = size_steps(int(sizes.min()), int(sizes.max()))
+    rows, _ = np.histogram(sizes, edges, weights=sizes * classes)
+    number, _ = np.histogram(sizes, edges, weights=classes)
+    names = [_size_name(low, high - 1) for low, high in pairwise(edges)]
+    shares = rows / rows.sum()
+
+    def paint(axes: Axes) -> None:
+        bars = axes.barh(range(len(names)), 100 * shares, 0.62, color=BAR)
+        told = [f"{percent(share)} in {count(many)}" for share, many in zip(shares, number, strict=True)]
+        axes.bar_label(bars, told, padding=4, color=INK)
+        _name_axis(axes, names)
+        axes.grid(visible=False)
+        axes.set_xlim(0, 140)
+        axes.set_xticks([0, 50, 100])
+        axes.set_xlabel("per cent of rows, in how many classes")
+
+    return draw("class-sizes", 52 + BAR_HEIGHT * len(names), label, paint)
+
+
+def size_steps(low: int, high: int) -> list[int]:
+    """Return the first size of each step from `low` to `high`, and one past the last.
+
+    Steps begin at 1, 2, 5, 10, 20, 50 and so on.
+
+    >>> size_steps(10, 430)
+    [10, 20, 50, 100, 200, 500]
+    >>> size_steps(7, 60)
+    [7, 10, 20, 50, 100]
+    """
+    steps = [lead * 10**power for power in range(len(str(high)) + 1) for lead in (1, 2, 5)]
+    inner = [step for step in steps if low < step <= high]
+    return [low, *inner, next(step for step in steps if step > high)]
+
+
+def _size_name(first: int, last: int) -> str:
+    return count(first) if first == last else f"{count(first)} to {count(last)}"
 
 
 def losses(values: Mapping[str, float]) -> Markup:
@@ -157,11 +205,18 @@ def categories(shape: Histogram) -> Markup:
         _name_axis(axes, names)
         axes.xaxis.set_major_locator(_ticks(5, whole=True))
         axes.xaxis.set_major_formatter(lambda value, _: count(value))
-        axes.set_xlabel(f"rows (the {len(shown)} most frequent values)" if rest else "rows")
+        axes.set_xlabel(_rows_words(shape, len(shown) if rest else None))
 
     words = f" of the {len(shown)} most frequent values" if rest else ""
     label = f"Bars of {shape.name} before, diamonds after{words}, {_distance_words(shape)}"
     return draw(f"categories {shape.name}", 52 + BAR_HEIGHT * len(names), label, paint)
+
+
+def _rows_words(shape: Histogram, shown: int | None) -> str:
+    """Return what an axis of rows counts: all values, the most frequent ones, or a level of the hierarchy."""
+    if shown is not None:
+        return f"rows (the {shown} most frequent values)"
+    return f"rows, by level {shape.level} of the hierarchy" if shape.level else "rows"
 
 
 def _distance_words(shape: Histogram) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from sfumato.report.charts.svg import separate_ids
-from sfumato.report.page.markup import Markup, element, join
+from sfumato.report.page.markup import Markup, bullets, element, join
 from sfumato.report.page.overview import Gist, OverviewEntry, overview
 from sfumato.version import __version__
 
@@ -23,6 +23,7 @@ CALM = "Nothing here is computed from original rows."
 ALONE = "For the data steward only: this page is computed from the original rows."
 SOME = "For the data steward only: chapters marked ▲ are computed from the original rows."
 SIGN = "\N{NO-BREAK SPACE}▲"
+BEFORE_SIGNING = "Before you sign"
 GLANCE = ("At a glance", "at-a-glance")
 
 
@@ -53,6 +54,7 @@ class Chapter:
     sections: Sequence[Section]
     raw: str = RAW
     gists: Sequence[Gist] = ()
+    warnings: Sequence[str] = ()  # what speaks against the release, in sentences: it stands first
 
 
 def collect(title: str, chapters: Sequence[Chapter], *, opening: str = "") -> str:
@@ -160,8 +162,15 @@ def _chapter(chapter: Chapter, anchor: str, number: int, *, alone: bool) -> Mark
         for section, (_, place) in zip(chapter.sections, links, strict=True)
     )
     mark = Markup() if alone else _raw_mark(chapter)
-    summary = element("div", chapter.summary, class_="summary")
+    summary = element("div", _warnings(chapter), chapter.summary, class_="summary")
     return element("article", heading, mark, summary, contents if links else Markup(), join(sections))
+
+
+def _warnings(chapter: Chapter) -> Markup:
+    if not chapter.warnings:
+        return Markup()
+    title = element("p", element("strong", BEFORE_SIGNING))
+    return element("div", title, bullets(chapter.warnings, class_="plain"), role="note", class_="warnings")
 
 
 def _raw_mark(chapter: Chapter) -> Markup:

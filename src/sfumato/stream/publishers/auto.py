@@ -102,6 +102,11 @@ class PublisherChoice(ColumnFactory):
             raise ParameterError(f"{cls.name} needs --bounds LOW HIGH, which are public")
         return cls.from_options(given, called=cls.name, bounds=bounds).publisher()
 
+    @classmethod
+    def reasons(cls, bounds: PublicBounds | None, given: Mapping[str, Any]) -> tuple[str, ...]:
+        choice = None if bounds is None else cls.from_options(given, called=cls.name, bounds=bounds)
+        return () if choice is None else (f"Publisher chosen by auto: {choice.reason()}.",)
+
     def publisher(self, rng: Source | None = None) -> Publisher:
         """The publisher with the least predicted error, made with these parameters."""
         best = self.best()

@@ -6,7 +6,7 @@ noise, and windows are padded or cut to the noisy count, blind to values (`docs/
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -128,7 +128,9 @@ class ClockWindows(WindowedPublisher):
         rows = self.release(records, self._ticks) if self.kind == "rank" else self._release_counts()
         self._group = self._ticks  # a window keeps its number though no row of the one before left
         self._ticks += 1
-        return self.number_rows([rows] if len(rows) else [])
+        if len(rows):
+            return self.number_rows([rows])
+        return replace(self._nothing, vacant=np.array([self._ticks - 1]))
 
     def flush(self) -> Published:
         """Return the rows of the last interval, which ends with the stream."""

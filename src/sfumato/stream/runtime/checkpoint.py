@@ -26,23 +26,26 @@ from sfumato.errors import InputError
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.connectors.file.sink import START, Appended, Nowhere, Outlet, OutputMark, Sink
+from sfumato.stream.intake import Intake
 from sfumato.stream.runtime import noise_key
 
 PRIVATE = 0o600
 FILE = "checkpoint"
+VERSION = 3
+NOTHING_READ = Intake()
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A stream at one moment; `question` says what was asked for, and `chunk` holds the rows that leave after it.
 
-    `before` is the head of the chain of checkpoints before this one.
+    `before` is the head of the chain of checkpoints before this one, `intake` what became of the records so far.
 
     >>> start = Checkpoint.begin({"epsilon": 1.0}, b"state", b"hours,group,size,seq")
     >>> start.records, len(start.stream)
     (0, 32)
     """
 
-    version: int = 2
+    version: int = VERSION
     before: str = EMPTY.text
     stream: str
     question: dict[str, Any]
@@ -52,11 +55,13 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 0
     rows: int = 0
     groups: int = 0
+    vacant: int = 0
     output: OutputMark = START
     chunk: bytes = b""
     quarantine: OutputMark = START
     quarantined: bytes = b""
     ended: bool = False
+    intake: Intake = Intake()
 
     @classmethod
     def begin(cls, question: dict[str, Any], state: bytes, header: bytes) -> Checkpoint:
@@ -139,6 +144,12 @@ class CheckpointFolder:
             return None
         except (OSError, msgspec.DecodeError) as error:
             raise InputError(f"checkpoint '{self.folder}' cannot be read: {error}; restore it from a backup") from error
+        if sealed.checkpoint.version != VERSION:
+            found = sealed.checkpoint.version
+            raise InputError(
+                f"checkpoint '{self.folder}' has version {found}, and version {VERSION} is known here; end the stream "
+                "with the sfumato that began it"
+            )
         if sealed.checkpoint.head(self.key).text != sealed.head:
             raise InputError(
                 f"checkpoint '{self.folder}' was edited, or its key is another one's; restore both from one backup"
@@ -203,7 +214,7 @@ class StreamJournal:
         self.head: Head | None = None
         if store is not None:
             self._draw_by_key(store, fresh=found is None)
-        self.rows, self.groups = self.at.rows, self.at.groups
+        self.rows, self.groups, self.vacant = self.at.rows, self.at.groups, self.at.vacant
         self._waiting: list[bytes] = []
         self._bad: list[bytes] = []
         self._worker = ThreadPoolExecutor(1)
@@ -241,6 +252,7 @@ class StreamJournal:
 
     def hold(self, published: Published, bad: bytes = b"") -> None:
         """Take rows that were published and bad records put aside; without a checkpoint they leave at once."""
+        self.vacant += len(published.vacant)
         if len(published):
             self.rows += len(published)
             self.groups = int(published.group[-1]) + 1
@@ -256,7 +268,7 @@ class StreamJournal:
         """Whether rows wait for a checkpoint."""
         return any(self._waiting)
 
-    def commit(self, read: Read, mark: str, *, ended: bool = False) -> None:
+    def commit(self, read: Read, mark: str, intake: Intake = NOTHING_READ, *, ended: bool = False) -> None:
         """Begin to write the checkpoint, after which the rows leave that it holds; `mark` tells what was read.
 
         The disk is waited for beside the stream, one checkpoint at a time.
@@ -273,9 +285,11 @@ class StreamJournal:
             records=read.records,
             rows=self.rows,
             groups=self.groups,
+            vacant=self.vacant,
             chunk=b"".join(self._waiting),
             quarantined=b"".join(self._bad),
             ended=ended,
+            intake=intake,
         )
         self._waiting, self._bad = [], []
         self._writing = self._worker.submit(self._write, self._store, self.at)

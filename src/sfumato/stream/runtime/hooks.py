@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from sfumato.stream.setup import StreamSetup
 
 REFRESH = 0.25
 
 
 @dataclass(frozen=True)
 class StreamProgress:
-    """How far a stream has come.
+    """How far a stream has come; `vacant` windows are those of the groups that have no row.
 
     >>> StreamProgress(records=10, rows=8, groups=2, held=2).held
     2
@@ -30,6 +33,7 @@ class StreamProgress:
     rows: int
     groups: int
     held: int
+    vacant: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,16 @@ def _nothing(_: object) -> None:
 class Hooks:
     """Who is told what: before the first noise is drawn, where a pipe resumes, how far it is, and whether to stop.
 
+    `see` is given the names of the feed's columns when it begins; `tell` what is for the steward alone.
+
     >>> Hooks().stop()
     False
     """
 
     begin: Callable[[str], object] = _nothing
+    see: Callable[[tuple[str, ...]], object] = _nothing
     say: Callable[[str], object] = _nothing
+    tell: Callable[[str], object] = _nothing
     listen: Callable[[StreamProgress], object] = _nothing
     stop: Callable[[], bool] = bool
 
@@ -120,25 +128,37 @@ class Live:
 
 
 @contextmanager
-def terminal_hooks(epsilon: float | None, *, resumes: bool) -> Iterator[Hooks]:
+def terminal_hooks(epsilon: float | None, *, resumes: bool, setup: StreamSetup | None = None) -> Iterator[Hooks]:
     """Yield the hooks of a run at a terminal: the live line, and Ctrl-C or a polite kill that stop the stream.
 
-    `resumes` says that the run has a checkpoint, so that whoever feeds a pipe is told where to go on.
+    `resumes` says that the run has a checkpoint, so that whoever feeds a pipe is told where to go on. What a `setup`
+    has to say is said when the stream begins.
 
     >>> with terminal_hooks(1.0, resumes=False) as hooks:
     ...     hooks.stop()
     False
     """
 
+    def write(sentence: str) -> None:
+        sys.stderr.write(f"{sentence}\n")
+        sys.stderr.flush()
+
+    def open_stream(header: tuple[str, ...]) -> None:
+        asked = None if setup is None else setup.ask_person(header)
+        for sentence in ([] if setup is None else setup.opening) + ([] if asked is None else [asked]):
+            write(sentence)
+
     def say(sentence: str) -> None:
         if resumes:
-            sys.stderr.write(f"{sentence}\n")
-            sys.stderr.flush()
+            write(sentence)
+
+    def tell(sentence: str) -> None:
+        write(f"(for the steward) {sentence}")
 
     live = Live(epsilon)
     try:
         with stop_signals() as came:
-            yield Hooks(say=say, listen=live, stop=lambda: bool(came))
+            yield Hooks(see=open_stream, say=say, tell=tell, listen=live, stop=lambda: bool(came))
     finally:
         live.close()
 

@@ -18,10 +18,12 @@ import numpy.typing as npt
 
 from sfumato.core.parameters import OneOf, Validated
 from sfumato.errors import InputError, ParameterError
-from sfumato.stream.runtime.batch import Batch, Numbers, WantedColumns
+from sfumato.stream.intake import CellFlags
+from sfumato.stream.runtime.batch import PLAIN_MARKS, Batch, CellMarks, Numbers, WantedColumns
 
 Bounds = tuple[float, float] | None
 Places = npt.NDArray[np.bool_]
+BROKEN = "the line is broken: a quote stays open, or it has too few or too many fields"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class OnBad(Validated):
 class Screened:
     """Records that a publisher can take, which of the batch they are, and those put aside, as lines of JSON.
 
+    `cells` says of each column what its cells were, and `persons` whose the records are where that is known; both are
+    the steward's.
+
     >>> Screened(np.array([5.0])).aside
     b''
     """
@@ -62,6 +67,8 @@ class Screened:
     values: Numbers
     kept: Places | None = None
     aside: bytes = b""
+    cells: Mapping[str, CellFlags] = field(default_factory=dict)
+    persons: Numbers | None = None
 
 
 class Screen(Protocol):
@@ -96,11 +103,12 @@ class NumberScreen:
 
     bounds: Mapping[str, Bounds]
     on_bad: OnBad = OnBad()
+    marks: Mapping[str, CellMarks] = field(default_factory=dict)
 
     @property
     def wanted(self) -> WantedColumns:
         """The columns to read."""
-        return WantedColumns(tuple(self.bounds))
+        return WantedColumns(tuple(self.bounds), marks=self.marks)
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -111,8 +119,14 @@ class NumberScreen:
         """Return the records of a batch whose first one has the number `first`."""
         if self.on_bad.action == "quarantine":
             return self._put_aside(batch, first)
+        cells = {name: self._flags(batch, name, limits) for name, limits in self.bounds.items()}
         columns = [self._map_bad(batch, name, limits, first) for name, limits in self.bounds.items()]
-        return Screened(_stack_columns(columns))
+        return Screened(_stack_columns(columns), cells=cells)
+
+    def _flags(self, batch: Batch, name: str, limits: Bounds) -> CellFlags:
+        values, failed = batch.numbers[name], batch.failed_in(name) | batch.unreadable
+        low, high = limits or (-math.inf, math.inf)
+        return CellFlags(np.isnan(values) & ~failed, failed, (values < low) | (values > high))
 
     def _map_bad(self, batch: Batch, name: str, limits: Bounds, first: int) -> Numbers:
         values = batch.numbers[name]
@@ -135,7 +149,8 @@ class NumberScreen:
             values, (low, high) = batch.numbers[name], limits or (-math.inf, math.inf)
             kept &= (values >= low) & (values <= high)
         lines = put_aside(batch, first, kept, self._reason)
-        return Screened(_stack_columns([batch.numbers[name][kept] for name in self.bounds]), kept, lines)
+        cells = {name: self._flags(batch, name, limits) for name, limits in self.bounds.items()}
+        return Screened(_stack_columns([batch.numbers[name][kept] for name in self.bounds]), kept, lines, cells)
 
     def _reason(self, batch: Batch, place: int) -> str:
         values = {name: batch.numbers[name][place] for name in self.bounds}
@@ -160,11 +175,12 @@ class CategoryScreen:
     column: str
     categories: tuple[str, ...]
     on_bad: OnBad = field(default_factory=OnBad)
+    marks: CellMarks = PLAIN_MARKS
 
     @property
     def wanted(self) -> WantedColumns:
         """The column to read."""
-        return WantedColumns((), (self.column,))
+        return WantedColumns((), (self.column,), {self.column: self.marks})
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -174,7 +190,20 @@ class CategoryScreen:
     def __call__(self, batch: Batch, first: int) -> Screened:  # noqa: ARG002  # no record is ever refused by its number
         """Return the codes of a batch."""
         codes = {category: float(code) for code, category in enumerate(self.categories)}
-        return Screened(np.array([codes.get(text or "", 0.0) for text in batch.texts[self.column]], dtype=np.float64))
+        found = np.array([codes.get(text or "", np.nan) for text in batch.texts[self.column]], dtype=np.float64)
+        flags = text_flags(batch, self.column, np.isnan(found), self.marks)
+        return Screened(np.nan_to_num(found, nan=0.0), cells={self.column: flags})
+
+
+def text_flags(batch: Batch, name: str, unread: Places, marks: CellMarks = PLAIN_MARKS) -> CellFlags:
+    """Return which cells of a text column are missing and, of the others, which of those `unread` could not be read.
+
+    >>> text_flags(Batch(2, texts={"day": ["", "soon"]}), "day", np.array([True, True])).failed.tolist()
+    [False, True]
+    """
+    empty = np.array([marks.is_missing(text) for text in batch.texts[name]], dtype=np.bool_)
+    missing = empty & ~batch.unreadable
+    return CellFlags.of(missing=missing, failed=(unread | batch.unreadable) & ~missing)
 
 
 def put_aside(batch: Batch, first: int, kept: Places, reason: Callable[[Batch, int], str]) -> bytes:
@@ -184,7 +213,11 @@ def put_aside(batch: Batch, first: int, kept: Places, reason: Callable[[Batch, i
     b'{"record": 7, "reason": "no number", "line": "x,y"}\n'
     """
     aside = [
-        {"record": first + place, "reason": reason(batch, place), "line": batch.written(place)}
+        {
+            "record": first + place,
+            "reason": BROKEN if batch.unreadable[place] else reason(batch, place),
+            "line": batch.written(place),
+        }
         for place in np.flatnonzero(~kept).tolist()
     ]
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in aside).encode()

@@ -18,7 +18,7 @@ from sfumato.errors import ParameterError
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.columns import encode_persons
 from sfumato.stream.runtime.batch import Batch, Texts, WantedColumns, number
-from sfumato.stream.screens.base import NumberScreen, OnBad, Screened
+from sfumato.stream.screens.base import NumberScreen, OnBad, Screened, text_flags
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -83,7 +83,7 @@ class MarkedScreen:
     def wanted(self) -> WantedColumns:
         """The columns to read."""
         texts = tuple(name for name in (self.person, self.time) if name is not None)
-        return WantedColumns(self.inner.wanted.numbers, texts)
+        return WantedColumns(self.inner.wanted.numbers, texts, self.inner.marks)
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -92,15 +92,20 @@ class MarkedScreen:
 
     def __call__(self, batch: Batch, first: int) -> Screened:
         """Return values, persons and times of a batch, one row for each record."""
-        now = np.full(batch.count, time.time())
-        parts = [self.inner(batch, first).values]
+        now, screened = np.full(batch.count, time.time()), self.inner(batch, first)
+        parts, cells, persons = [screened.values], dict(screened.cells), None
         if self.person is not None:
-            parts.append(self._persons(batch.texts[self.person]))
+            persons = self._persons(batch.texts[self.person])
+            parts.append(persons)
+            cells[self.person] = text_flags(batch, self.person, np.zeros(batch.count, dtype=np.bool_))
         if self.timed:
-            parts.append(now if self.time is None else _seconds_of(batch.texts[self.time]))
+            times = now if self.time is None else _seconds_of(batch.texts[self.time])
+            parts.append(times)
+            if self.time is not None:
+                cells[self.time] = text_flags(batch, self.time, np.isnan(times))
         if self.arrives:
             parts.append(now)
-        return Screened(np.column_stack(parts))
+        return Screened(np.column_stack(parts), cells=cells, persons=persons)
 
     def _persons(self, cells: Texts) -> Numbers:
         """Return a number for each person, NaN where a record names none."""

@@ -14,10 +14,11 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.schema import Kind, Role
 from sfumato.stream.base import Numbers
+from sfumato.stream.intake import CellFlags
 from sfumato.stream.publishers.castle import CASTLE
 from sfumato.stream.publishers.castle.columns import TupleColumn
 from sfumato.stream.runtime.batch import Batch, WantedColumns
-from sfumato.stream.screens.base import OnBad, Screened, default_of, put_aside
+from sfumato.stream.screens.base import OnBad, Screened, default_of, put_aside, text_flags
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,11 @@ class TupleScreen:
     def __call__(self, batch: Batch, first: int) -> Screened:
         """Return the tuples of a batch whose first record has the number `first`."""
         rows = self.publisher.encode({**batch.numbers, **batch.texts})
+        cells = {column.name: self._flags(batch, rows[:, at], column) for at, column in enumerate(self._columns)}
         if self.on_bad.action == "quarantine":
             kept = self.publisher.valid(rows)
             aside = put_aside(batch, first, kept, lambda _, place: self._reason(rows[place]))
-            return Screened(rows[kept], kept, aside)
+            return Screened(rows[kept], kept, aside, cells)
         for place, column in enumerate(self._columns):
             rows[:, place] = self._map_bad(rows[:, place], column)
         wrong = np.isnan(rows).any(axis=1)
@@ -70,7 +72,16 @@ class TupleScreen:
                 f"record {first + place}: {self._reason(rows[place])}; clean it, or give --on-bad quarantine:FILE or "
                 "default"
             )
-        return Screened(rows)
+        return Screened(rows, cells=cells)
+
+    def _flags(self, batch: Batch, values: Numbers, column: TupleColumn) -> CellFlags:
+        low, high = column.limits
+        outside = (values < low) | (values > high)
+        if column.name in batch.numbers:
+            failed = batch.failed_in(column.name) | batch.unreadable
+            return CellFlags(np.isnan(values) & ~failed, failed, outside)
+        found = text_flags(batch, column.name, np.isnan(values))
+        return CellFlags(found.missing, found.failed, outside)
 
     def _map_bad(self, values: Numbers, column: TupleColumn) -> Numbers:
         low, high = column.limits

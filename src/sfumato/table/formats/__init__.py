@@ -8,11 +8,13 @@ apart by their first bytes, as the Unix command `file` does, so a wrong ending d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from sfumato import plugins
 from sfumato.errors import InputError
+from sfumato.schema.reading import Reading
 from sfumato.table.table import Table
 
 GZIP = ".gz"
@@ -55,6 +57,15 @@ class Format(ABC):
     @abstractmethod
     def read(self, data: bytes, file: str) -> Table:
         """Return the table in the bytes of a file, unpacked if it was gzipped; `file` is its name for an error."""
+
+    def read_as(self, data: bytes, file: str, reading: Reading) -> Table:
+        r"""Return the table in the bytes of a file that is written so; a format that leaves nothing open reads as ever.
+
+        >>> find_format("t.csv").read_as(b"a:b\n1:2", "t.csv", Reading(delimiter=":")).names
+        ('a', 'b')
+        """
+        table = self.read(data, file)
+        return table if table.reading != Reading() else replace(table, reading=reading)
 
     @abstractmethod
     def write(self, table: Table, path: Path) -> None:

@@ -25,7 +25,7 @@ from sfumato.tabular.problem import Problem
 class Node:
     """One generalisation of all rows: each column's level, its classes, and what it costs by every metric.
 
-    `ncp` is the share of certainty lost (0 to 1), `height` the number of steps up the hierarchies.
+    `ncp` is the share of detail lost (0 to 1), as a release is measured; `height` the number of steps up.
 
     >>> Node({"age": 2, "sex": 0}, height=2, classes=2, ncp=0.1, discernibility=8).levels["age"]
     2
@@ -39,7 +39,7 @@ class Node:
 
     def __str__(self) -> str:
         levels = ", ".join(f"{name} {level}" for name, level in self.levels.items())
-        costs = f"{self.classes} classes, ncp {self.ncp:.4f}, discernibility {self.discernibility:g}"
+        costs = f"{self.classes} classes, {self.ncp:.1%} of detail lost, discernibility {self.discernibility:g}"
         return f"height {self.height}: {levels} ({costs})"
 
 

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.calendar import CLOCK_STEPS, MICROSECOND, days_of, times_of
 from sfumato.core.cells import SUPPRESSED, literal, range_text
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
+from sfumato.schema.times import wall_time
 from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
@@ -24,10 +26,11 @@ Int64s = npt.NDArray[np.int64]
 
 
 class LadderLevel(NamedTuple):
-    """Nodes side by side: their labels, and the first value under each."""
+    """Nodes side by side: their labels, the first value under each, and how far each label reaches, if past values."""
 
     labels: list[str]
     starts: Int64s
+    reach: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +103,30 @@ def plain_levels(column: Column) -> list[LadderLevel]:
         return _levels(build.ordered(texts))
     if column.kind is Kind.DATE:
         days: list[Any] = [column.value(code) for code in range(shift, column.size)]
-        return _levels(build.dates(days))
+        return [_days_reach(level) for level in _levels(build.dates(days))]
+    if column.kind is Kind.TIMESTAMP:
+        return [finest, *_periods(np.asarray(column.levels, dtype=np.int64))]
     return [finest, *_intervals(np.asarray(column.levels), texts)]
+
+
+def _periods(values: npt.NDArray[np.int64]) -> list[LadderLevel]:
+    """Return hours, days, months, quarters, years and decades, each named once: there may be millions of times."""
+    moments = values.astype("datetime64[us]")
+    months = moments.astype("datetime64[M]").astype(np.int64)
+    places = {
+        "hour": moments.astype("datetime64[h]").astype(np.int64),
+        "day": moments.astype("datetime64[D]").astype(np.int64),
+        "month": months,
+        "quarter": months // 3,
+        "year": months // 12,
+        "decade": (months // 12 + 1970) // 10,
+    }
+    levels = []
+    for step, place in places.items():
+        starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
+        labels = [CLOCK_STEPS[step](wall_time(value)) for value in values[starts].tolist()]
+        levels.append(LadderLevel(labels, starts, _times_reach(labels)))
+    return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
 def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[LadderLevel]:
@@ -109,13 +134,15 @@ def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[LadderLevel]:
     levels = []
     for width in build.growing_widths(values[0].item(), values[-1].item()):
         starts = np.flatnonzero(np.diff(values // width, prepend=np.nan))
+        reach = None
         if values.dtype.kind == "i":
+            reach = np.full(len(starts), float(width - 1))
             labels = [build.aligned_interval(value, width, 0) for value in values[starts].tolist()]
         else:
             lasts = np.append(starts[1:], len(values)) - 1
             pairs = zip(starts.tolist(), lasts.tolist(), strict=True)
             labels = [range_text(texts[low], texts[high], whole=False) for low, high in pairs]
-        levels.append(LadderLevel(labels, starts))
+        levels.append(LadderLevel(labels, starts, reach))
     return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
@@ -133,10 +160,34 @@ def _nodes(level: LadderLevel, column: Column) -> Int32s:
     return np.concatenate([np.zeros(shift, dtype=np.int32), numbers])
 
 
+def _times_reach(labels: list[str]) -> Floats:
+    """Return the microseconds from the first to the last of each hour, day or period."""
+    spans = [times_of(label) for label in labels]
+    return np.array([0.0 if span is None else (span[1] - span[0]) / MICROSECOND for span in spans])
+
+
+def _days_reach(level: LadderLevel) -> LadderLevel:
+    """Return a level of days or periods with the days that each label reaches beyond its first."""
+    periods = [days_of(label) for label in level.labels]
+    reach = [0.0 if days is None else float((days[1] - days[0]).days) for days in periods]
+    return level._replace(reach=np.array(reach))
+
+
 def _losses(level: LadderLevel, column: Column) -> Floats:
-    """Return the share of the scale between each node's first and last value; a missing value alone loses nothing."""
-    shift = int(column.has_missing)
-    positions = column.positions[shift:]
-    lasts = np.append(level.starts[1:], len(positions)) - 1
-    shares = positions[lasts] - positions[level.starts] if len(positions) else np.empty(0)
-    return np.concatenate([np.zeros(shift), shares])
+    """Return the normalised certainty penalty of each node's label; a missing value alone loses nothing.
+
+    It is what the measure of a release finds: a share of the values for words, a share of the scale for ranges.
+    """
+    missing = np.zeros(int(column.has_missing))
+    values = len(column.levels)
+    if not values:
+        return missing
+    ends = np.append(level.starts[1:], values)
+    if column.attribute.hierarchy is not None or not column.kind.ordered:
+        sizes = ends - level.starts
+        return np.concatenate([missing, np.where(sizes > 1, sizes, 0) / values])
+    low, high = column.domain
+    half = max(high / 2 - low / 2, np.finfo(np.float64).tiny)  # so that the widest scale stays finite
+    places = np.asarray(column.levels, dtype=np.float64) if column.kind.numeric else np.arange(values, dtype=np.float64)
+    reach = places[ends - 1] / 2 - places[level.starts] / 2 if level.reach is None else level.reach / 2
+    return np.concatenate([missing, np.minimum(1.0, reach / half)])

@@ -41,6 +41,10 @@ class Microaggregator(PartitionAnonymizer):
     """
 
     notes: ClassVar = (CENTROIDS,)
+    shown: ClassVar = (
+        "{quasi}: replaced by the centroid of the group, which is its mean, its middle, its most frequent word or its "
+        "common node."
+    )
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

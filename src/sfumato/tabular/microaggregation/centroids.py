@@ -11,12 +11,14 @@ import polars as pl
 
 from sfumato.core.cells import literal, point_text
 from sfumato.schema import Kind
+from sfumato.schema.times import time_text
 from sfumato.table.coding import Column
 from sfumato.tabular.microaggregation.loss import Labels
 from sfumato.tabular.microaggregation.records import is_number, numbers
 from sfumato.tabular.recode import Coarse, distinct_texts, mark_text, recode
 
 Floats = npt.NDArray[np.float64]
+SECOND = 1_000_000  # microseconds
 
 
 def centroid(column: Column, labels: Labels, count: int) -> Coarse:
@@ -82,5 +84,8 @@ def _texts(column: Column, means: Floats) -> list[object]:
     if column.kind is Kind.DATE:
         days = pl.Series(np.round(means).astype(np.int32)).cast(pl.Date)
         return [day.isoformat() for day in days]
+    if column.kind is Kind.TIMESTAMP:
+        whole = not np.any(np.asarray(column.levels, dtype=np.int64) % SECOND)  # a mean is no finer than the times are
+        return [time_text(round(mean / SECOND) * SECOND if whole else round(mean)) for mean in means.tolist()]
     last = len(column.levels) - 1
     return [str(column.levels[min(last, max(0, round(mean)))]) for mean in means]

@@ -114,9 +114,15 @@ def row_promise(cost: Cost) -> Promise:
 
 
 def private_card(
-    *, algorithm: str, guarantee: Guarantee, released: Released, notes: Sequence[str], secure: bool
+    *,
+    algorithm: str,
+    guarantee: Guarantee,
+    released: Released,
+    notes: Sequence[str],
+    secure: bool,
+    changes: Sequence[str] = (),
 ) -> Card:
-    """Return the card of a private table; `notes` join the assumptions."""
+    """Return the card of a private table; `notes` join the assumptions, `changes` come from public numbers alone."""
     return Card(
         version=__version__,
         door="table",
@@ -125,6 +131,7 @@ def private_card(
         assumptions=[*ASSUMPTIONS, *notes],
         released=released,
         warnings=[] if secure else [SEEDED],
+        changes=list(changes),
     )
 
 

@@ -6,7 +6,6 @@ them gets no code, so that no row can make an algorithm stop.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,15 +15,17 @@ import polars as pl
 
 from sfumato.errors import SchemaError
 from sfumato.schema import Attribute, Role, Schema
-from sfumato.schema.kinds import Kind, is_missing
+from sfumato.schema.kinds import Kind, is_missing, numbers_in
+from sfumato.schema.times import bound_number
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH, Column
+from sfumato.table.coding import Column, listed_texts
+from sfumato.tabular.coarsen import coarsen_cells
 
 Codes = npt.NDArray[np.int64]
 OUTSIDE = -1
 GRID = 1 << 16  # steps of a continuous column
 WIDEST = 1 << 40
-KINDS = {Kind.INTEGER: pl.Int64, Kind.NUMBER: pl.Float64, Kind.DATE: pl.Int64}
+CONTINUOUS = {Kind.NUMBER, Kind.TIMESTAMP}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +48,13 @@ class PublicColumn:
         """Return the column, or say how its domain is declared."""
         words = domain_words(attribute)
         if words is not None:
-            physical = _texts(series).cast(pl.Enum(list(words)), strict=False).to_physical()
+            physical = listed_texts(series, attribute).cast(pl.Enum(list(words)), strict=False).to_physical()
             return cls(attribute, len(words), physical.cast(pl.Int64).fill_null(OUTSIDE).to_numpy())
         low, high = domain_ends(attribute)
         numbers = _numbers(series, attribute)
         inside = numbers.is_between(low, high).fill_null(value=False).to_numpy()
         values = numbers.fill_null(0).to_numpy()
-        if attribute.kind is Kind.NUMBER:
+        if attribute.kind in CONTINUOUS:
             shares = np.where(inside, (values - low) / (high - low) if high > low else 0.0, 0.0)
             return cls(attribute, GRID, np.where(inside, np.minimum(shares * GRID, GRID - 1).astype(np.int64), OUTSIDE))
         return cls(attribute, int(high - low) + 1, np.where(inside, values - int(low), OUTSIDE).astype(np.int64))
@@ -65,9 +66,10 @@ class PublicColumn:
 
     def as_column(self) -> Column:
         """The column for a ladder of levels; what has no public value takes the code of a missing one."""
-        if self.attribute.kind is Kind.NUMBER and self.attribute.hierarchy is None:
+        if self.attribute.kind in CONTINUOUS and self.attribute.hierarchy is None:
+            remedy = "declare it as a date" if self.attribute.kind is Kind.TIMESTAMP else "round it to integers"
             raise SchemaError(
-                f"column '{self.name}' holds numbers without end; give it a hierarchy, or round it to integers"
+                f"column '{self.name}' holds {self.attribute.kind}s without end; give it a hierarchy, or {remedy}"
             )
         return Column(self.attribute, (self.points + 1).astype(np.int32), self._levels(), has_missing=True)
 
@@ -96,9 +98,20 @@ def public_columns(table: Table, schema: Schema) -> list[PublicColumn]:
     for name, attribute in released.items():
         if attribute.role is Role.OTHER:
             raise SchemaError(f"column '{name}' would be released unchanged; declare its role and domain, or drop it")
+        _refuse_rule(attribute)
     if not released:
         raise SchemaError("no column is released; name quasi-identifiers or sensitive columns")
-    return [PublicColumn.of(table.column(name), attribute) for name, attribute in released.items()]
+    return [PublicColumn.of(*coarsen_cells(table.column(name), attribute)) for name, attribute in released.items()]
+
+
+def _refuse_rule(attribute: Attribute) -> None:
+    """Refuse rules that a private table cannot follow: groups depend on rows, and it makes ranges of its own."""
+    rule = attribute.coarsen
+    if rule is not None and (rule.microaggregate is not None or rule.bands is not None):
+        why = "looks at the rows" if rule.bands is None else "makes ranges, and a private table makes its own"
+        raise SchemaError(
+            f"column '{attribute.name}': coarsening {rule.text} {why}; declare round, top, bottom or period instead"
+        )
 
 
 def domain_words(attribute: Attribute) -> tuple[str, ...] | None:
@@ -116,32 +129,26 @@ def domain_words(attribute: Attribute) -> tuple[str, ...] | None:
 
 
 def domain_ends(attribute: Attribute) -> tuple[float, float]:
-    """Return the lowest and the highest value of a public range: numbers, or days since 1970.
+    """Return the lowest and the highest value of a public range: numbers, days or microseconds since 1970.
 
+    >>> import datetime as dt
     >>> domain_ends(Attribute("born", Role.QUASI, Kind.DATE, bounds=(dt.date(1970, 1, 2), dt.date(1970, 1, 31))))
     (1, 30)
     """
-    ends = [(end - EPOCH).days if isinstance(end, dt.date) else end for end in attribute.bounds or (0, 0)]
-    if ends[1] - ends[0] > WIDEST:
+    ends = [bound_number(end) for end in attribute.bounds or (0, 0)]
+    if ends[1] - ends[0] > WIDEST and attribute.kind is not Kind.TIMESTAMP:
         raise SchemaError(f"column '{attribute.name}' has bounds more than 2^40 apart; declare narrower ones")
     return ends[0], ends[1]
 
 
-def _texts(series: pl.Series) -> pl.Series:
-    """Return the values as a domain lists them: days without hours, whole numbers without their `.0`."""
-    plain = series.cast(pl.Date) if series.dtype == pl.Datetime else series
-    texts = plain.cast(pl.String)
-    return texts.str.strip_suffix(".0") if series.dtype.is_float() else texts
-
-
 def _numbers(series: pl.Series, attribute: Attribute) -> pl.Series:
-    """Return the values as numbers or days, null where one is missing or is none."""
-    if attribute.kind is Kind.DATE:
-        if series.dtype not in (pl.Date, pl.Datetime):
-            series = series.cast(pl.String).str.to_date("%Y-%m-%d", strict=False)
-        return series.cast(pl.Date).cast(pl.Int32).cast(pl.Int64)
-    kind = KINDS[attribute.kind or Kind.NUMBER]
-    numbers = series.cast(pl.Float64 if series.dtype.is_float() else kind, strict=False)
-    if numbers.dtype.is_float() and kind == pl.Int64:
+    """Return the values as numbers, days or microseconds, null where one is missing or is none."""
+    if attribute.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        return numbers_in(series, attribute.kind, attribute.written).set(is_missing(series, attribute.missing), None)
+    marks = attribute.written.numbers() if series.dtype == pl.String else None
+    plain = series if marks is None else marks.texts(series)
+    whole = attribute.kind is Kind.INTEGER
+    numbers = plain.cast(pl.Int64 if whole and not plain.dtype.is_float() else pl.Float64, strict=False)
+    if numbers.dtype.is_float() and whole:
         numbers = numbers.set((numbers != numbers.round()).fill_null(value=True), None).cast(pl.Int64, strict=False)
     return numbers.set(is_missing(series, attribute.missing), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import polars as pl
 
 from sfumato.core.files import hold_folder, write_durably
 from sfumato.errors import InputError, SchemaError
-from sfumato.release import Release
+from sfumato.release import Release, Statement
 
 INDEX = "index.json"
 Signatures = Mapping[str, tuple[str, ...]]
@@ -48,8 +48,8 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 class History:
     """An open history folder, held by one process at a time and readable by its owner only.
 
-    It holds the released tables (public), their cards, and for m-invariance the values each person has been
-    published with (secret).
+    It holds the released tables (public), their cards and statements, and what is secret: where a column names
+    persons, the sensitive values of each, and for m-invariance the values each person has been published with.
 
     >>> import tempfile
     >>> with History.open(Path(tempfile.mkdtemp()) / "series") as past:
@@ -82,6 +82,28 @@ class History:
         content = self._read(self.index.releases[-1], f"signatures-{number:04d}.json")
         return msgspec.json.decode(content, type=dict[str, tuple[str, ...]])
 
+    def values(self) -> dict[str, list[tuple[str, ...]]]:
+        """The sensitive values that each person had in the newest table with that person; empty where nobody is named.
+
+        Histories that began before values were recorded know of none.
+        """
+        number = len(self.index.releases)
+        name = f"values-{number:04d}.json"
+        if not number or name not in self.index.releases[-1].files:
+            return {}
+        return msgspec.json.decode(self._read(self.index.releases[-1], name), type=dict[str, list[tuple[str, ...]]])
+
+    def refuse_other_columns(self, names: Sequence[str]) -> None:
+        """Refuse a release whose columns are not those of the recorded ones: a column more may link persons."""
+        if not self.index.releases:
+            return
+        before = self.tables()[-1].columns
+        if list(names) != before:
+            raise SchemaError(
+                f"history '{self.folder}' has releases with the columns {', '.join(before)}; found {', '.join(names)}; "
+                "keep them, or begin another history"
+            )
+
     def refuse_other_series(
         self, layer: str, quasi: tuple[str, ...], sensitive: tuple[str, ...], least: Mapping[str, int]
     ) -> None:
@@ -111,20 +133,26 @@ class History:
         columns: tuple[tuple[str, ...], ...],
         signatures: Signatures,
         least: Mapping[str, int] | None = None,
+        values: Mapping[str, Sequence[tuple[str, ...]]] | None = None,
     ) -> None:
         """Add a release to the series; once this returns it survives a crash, before it the series is as it was.
 
         `columns` are the quasi-identifiers and the sensitive columns that it was checked on, `least` how many
-        values of each sensitive column it leaves everybody.
+        values of each sensitive column it leaves everybody; `values` are the sensitive values of everybody so far,
+        where a column names them.
         """
         number = len(self.index.releases) + 1
         frame = release.table.frame.select(pl.all().cast(pl.String))
         contents = {
             f"release-{number:04d}.csv": frame.write_csv().encode(),
             f"release-{number:04d}.card.json": release.card.to_json().encode(),
+            f"release-{number:04d}.statement.txt": Statement.of(release.card).text().encode(),
+            f"release-{number:04d}.statement.html": Statement.of(release.card).html().encode(),
         }
         if layer == "m-invariance":
             contents[f"signatures-{number:04d}.json"] = msgspec.json.encode(signatures)
+        if values is not None:
+            contents[f"values-{number:04d}.json"] = msgspec.json.encode(values)
         for name, content in contents.items():
             write_durably(self.folder / name, content)
         hashes = {name: _hash(content) for name, content in contents.items()}

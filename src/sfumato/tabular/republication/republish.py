@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import msgspec
+import polars as pl
 
 from sfumato.core.parameters import OneOf, Validated
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
@@ -20,6 +21,7 @@ from sfumato.models.base import Model
 from sfumato.random import SecureSource, Source
 from sfumato.release import Card, Release
 from sfumato.release.finding import NOT_REFUTED, Finding
+from sfumato.release.row_counts import RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.series.space import ExposureSearch
 from sfumato.table import Table
@@ -31,6 +33,7 @@ from sfumato.tabular.republication.bpg import Series, repair
 from sfumato.tabular.republication.draft import Draft
 from sfumato.tabular.republication.history import History, Signatures
 from sfumato.tabular.republication.m_invariance import InvariantRows
+from sfumato.tabular.republication.people import CHANGED, UNCHECKED, People
 
 LAYERS = {"bpg": "BPG", "m-invariance": "m-invariance"}
 IN_SERIES = (
@@ -38,6 +41,7 @@ IN_SERIES = (
     "and compares releases by intersection and by difference; sensitive values do not change between releases."
 )
 INCOMPLETE = "the releases are too many or too entangled for every combination to be compared; some were left out"
+LEAST_MOVE = 0.0005  # of a share: less is not worth a line
 LEFT_OUT = "rows that could not be published safely beside the earlier releases were left out"
 
 
@@ -61,13 +65,17 @@ Got 'bgp' instead.
         if self.layer == "bpg":
             draft = repair(Draft.of(problem, self.anonymizer.partition(problem).rows), series, whole=False)
             release = self._publish_draft(draft, series, source)
-            return _with_counts(release, rows_suppressed=problem.table.rows - release.table.rows), {}
+            return _with_counts(
+                release, problem.table.rows, rows_suppressed=problem.table.rows - release.table.rows
+            ), {}
         known = past.signatures()
         rows = InvariantRows.of(problem, known, max(series.least.values()), source)
         draft = repair(Draft.of(rows.problem, rows.groups), series, whole=True)
         release, counterfeits = self._publish_draft(draft, series, source), rows.count(draft)
         suppressed = problem.table.rows - (release.table.rows - counterfeits)
-        release = _with_counts(release, counterfeit_rows=counterfeits, rows_suppressed=suppressed)
+        release = _with_counts(release, problem.table.rows, counterfeit_rows=counterfeits, rows_suppressed=suppressed)
+        moved = [moved_share(problem.table.column(name), release.table.column(name)) for name in series.least]
+        release = replace(release, notes=[*release.notes, *filter(None, moved)])
         return release, {**known, **rows.kept_signatures(draft)}
 
     def _publish_draft(self, draft: Draft, series: Series, source: Source) -> Release:
@@ -110,7 +118,7 @@ Got 'bgp' instead.
         )
 
 
-def republish(
+def republish(  # noqa: PLR0913  # what is published, beside what, and how
     table: Table,
     schema: Schema,
     models: Sequence[Model],
@@ -118,12 +126,14 @@ def republish(
     anonymizer: Anonymizer | None = None,
     *,
     layer: Literal["bpg", "m-invariance"] = "bpg",
+    changed: Literal["refuse", "warn"] = "refuse",
     rng: Source | None = None,
 ) -> Release:
     """Return a release of `table` that is safe beside all releases in the `history` folder, and record it there.
 
     The release is recorded before it is returned: after a crash the series may count a table that nobody
-    got, never miss one that somebody has.
+    got, never miss one that somebody has. Where a column names the persons, sensitive values that have changed since
+    an earlier release are refused, or with `changed="warn"` stand as a warning on the card.
 
     >>> import tempfile, sfumato as sf
     >>> folder = Path(tempfile.mkdtemp()) / "series"
@@ -136,6 +146,7 @@ def republish(
     """
     request = Layered(layer, _with_boxes(Mondrian() if anonymizer is None else anonymizer))
     _refuse_models(models)
+    _refuse_moving_values(schema)
     with History.open(history) as past:
         problem = Problem.of(table, schema, list(models))
         quasi, sensitive = problem.schema.names(Role.QUASI), problem.schema.names(Role.SENSITIVE)
@@ -143,20 +154,58 @@ def republish(
             raise SchemaError("a series is attacked through its sensitive values; declare a sensitive column")
         kept = {name: least(models, name) for name in sensitive}
         past.refuse_other_series(layer, quasi, sensitive, kept)
+        people = People.of(problem, sensitive, past.values())
+        if people is not None and changed == "refuse":
+            people.refuse_changed()
         series = Series.of(past.tables(), problem.schema, kept)
         release, signatures = request.publish(problem, past, series, SecureSource() if rng is None else rng)
-        past.record(release, layer, (quasi, sensitive), signatures, kept)
+        past.refuse_other_columns(release.table.names)
+        release = _with_people(release, people)
+        past.record(release, layer, (quasi, sensitive), signatures, kept, None if people is None else people.recorded)
     return release
 
 
-def _with_counts(release: Release, *, rows_suppressed: int, **counts: int) -> Release:
+def _with_people(release: Release, people: People | None) -> Release:
+    """Return the release with what its steward hears about the people, and a warning if values have changed."""
+    if people is None:
+        return replace(release, notes=[*release.notes, UNCHECKED])
+    card = release.card
+    if people.changed:
+        card = msgspec.structs.replace(card, warnings=[*card.warnings, CHANGED])
+    return replace(release, card=card, notes=[*release.notes, *people.notes()])
+
+
+def moved_share(before: pl.Series, after: pl.Series) -> str | None:
+    """Return which value's share of a column grew most, where rows were added or left out; None where none did.
+
+    >>> moved_share(pl.Series("income", ["high", "low", "low"]), pl.Series("income", ["high", "high", "low", "low"]))
+    "income: 'high' has 33.3 % of the rows read and 50.0 % of the released rows"
+    """
+    counted = [dict(side.cast(pl.String).fill_null("").value_counts().iter_rows()) for side in (before, after)]
+    shares = {
+        value: tuple(counts.get(value, 0) / max(1, sum(counts.values())) for counts in counted)
+        for value in sorted({*counted[0], *counted[1]})
+    }
+    value = max(shares, key=lambda word: shares[word][1] - shares[word][0])
+    read, released = shares[value]
+    if released - read < LEAST_MOVE:
+        return None
+    return (
+        f"{before.name}: '{value}' has {100 * read:.1f} % of the rows read and {100 * released:.1f} % of the "
+        "released rows"
+    )
+
+
+def _with_counts(release: Release, read: int, *, rows_suppressed: int, **counts: int) -> Release:
     """Return the release with its counts: those of released rows on the card, of rows left out for the steward."""
     card = release.card
     measures = {**card.released.measures, **counts}
     warnings = [*card.warnings, LEFT_OUT] if rows_suppressed else card.warnings
     released = msgspec.structs.replace(card.released, measures=measures)
     steward = {**release.steward, "rows_suppressed": rows_suppressed}
-    return replace(release, card=msgspec.structs.replace(card, released=released, warnings=warnings), steward=steward)
+    told = msgspec.structs.replace(card, released=released, warnings=warnings)
+    changes = [*card.changes, *RowCounts.of(told, steward, read).changes()]
+    return replace(release, card=msgspec.structs.replace(told, changes=changes), steward=steward)
 
 
 def least(models: Sequence[Model], column: str) -> int:
@@ -179,6 +228,16 @@ def _with_boxes(anonymizer: Anonymizer) -> PartitionAnonymizer:
     if not anonymizer.has_boxes:
         raise ParameterError(f"{anonymizer.algorithm} has no boxes that a series could widen; choose another algorithm")
     return anonymizer
+
+
+def _refuse_moving_values(schema: Schema) -> None:
+    """Refuse a rule under which a person's value changes when other rows come or go."""
+    for name, attribute in schema.columns.items():
+        if attribute.coarsen is not None and attribute.coarsen.microaggregate is not None:
+            raise SchemaError(
+                f"column '{name}': coarsening {attribute.coarsen.text} gives a person another value in each release; "
+                "declare round, bands, top, bottom or period for a series"
+            )
 
 
 def _refuse_models(models: Sequence[Model]) -> None:

@@ -120,7 +120,7 @@ NUMBERS = [None, 1.0, 2.5, 1e7, 1e15, 1e16, 1.5e20, 1e-4, 1.25e-4, 1e-5, 1.5e-9,
 
 @pytest.mark.long
 def test_every_stored_type_is_spelled_as_duckdb_spells_it(spark: SparkSession, tmp_path: Path) -> None:
-    moments = [dt.datetime(2020, 1, 1, 5, 6, 7, 123000), dt.datetime(1960, 2, 29, 23, 59, 59)]  # noqa: DTZ001
+    moments = [dt.datetime(2020, 1, 1, 5, 6, 7, 123000), dt.datetime(1960, 2, 29, 23, 59, 59)]
     columns: dict[str, pl.Series] = {
         "real": pl.Series(NUMBERS),
         "short": pl.Series([1.0, 2.5, 1e7, 1e-4, 1.25e-4, 1e-5, 0.1, -1e22] + [None] * 7, dtype=pl.Float32),

@@ -187,7 +187,12 @@ def test_a_release_is_saved_with_its_card_or_not_at_all(spark: SparkSession, tmp
     frame = on_spark(spark, random_table(1, 60).frame)
     release = anonymize(frame, sf.Mondrian(), random_schema(), [sf.KAnonymity(5)])
     final = release.save(tmp_path / "out")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.card.json"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "out",
+        "out.card.json",
+        "out.statement.html",
+        "out.statement.txt",
+    ]
     files = sorted((tmp_path / "out").iterdir())
     listed = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
     assert final.released.sha256 == hashlib.sha256(listed.encode()).hexdigest()
@@ -196,7 +201,7 @@ def test_a_release_is_saved_with_its_card_or_not_at_all(spark: SparkSession, tmp
     other = msgspec.structs.replace(release.card, released=msgspec.structs.replace(release.card.released, rows=61))
     with pytest.raises(BrokenPromiseError, match="61 rows were checked and 60 written"):
         replace(release, card=other).save(tmp_path / "wrong")
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_the_command_line_goes_from_folder_to_folder(

@@ -70,7 +70,7 @@ def test_a_record_without_an_end_is_refused_before_memory_is_full(
 ) -> None:
     monkeypatch.setattr("sfumato.stream.connectors.file.feed.LONGEST_RECORD", 1000)
     monkeypatch.setattr("sfumato.stream.connectors.file.inlet.PIECE", 100)
-    (tmp_path / "in.csv").write_text('hours\n5\n"' + "6\n" * 2000)
+    (tmp_path / "in.csv").write_text("hours\n5\n" + "6" * 4000)
     screen = NumberScreen({"hours": (0.0, 1.0)})
     with pytest.raises(InputError, match="a record of more than 4 MiB"):
         list(Feed(tmp_path / "in.csv", screen.wanted).batches())

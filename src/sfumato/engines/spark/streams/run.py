@@ -22,16 +22,22 @@ from sfumato.core.files import write_durably
 from sfumato.core.hash_chain import Head
 from sfumato.engines.spark.folders import spark_address
 from sfumato.engines.spark.session import spark_sentences, spark_session
+from sfumato.engines.spark.streams.judging import judge_folder
 from sfumato.engines.spark.streams.keys import ByKey, ByPerson, Keys
 from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
 from sfumato.errors import InputError, ParameterError
+from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.sink import STDOUT
+from sfumato.stream.intake import SHARE
+from sfumato.stream.runtime.checkpoint import FILE as CHECKPOINT
 from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
 from sfumato.stream.runtime.hooks import Hooks, StreamProgress
-from sfumato.stream.runtime.job import Outcome
+from sfumato.stream.runtime.job import RUNNING, Outcome
 from sfumato.stream.setup import StreamSetup
 from sfumato.stream.wrappers import CappedPersons
 
@@ -92,7 +98,8 @@ class SparkRun:
 
     Without `follow` all that is there is published, the last records too, and the stream is over; with it, the stream
     goes on until a hook says stop, and what is held waits in the checkpoint. Without a checkpoint nothing is kept.
-    `mark` is a fingerprint of the input, by which one that has grown after the end is known.
+    `mark` is a fingerprint of the input, by which one that has grown after the end is known; `notes` are public
+    sentences for the card, which is there from the first micro-batch on.
 
     >>> from sfumato.engines.spark.streams.keys import ByKey
     >>> from sfumato.stream import RankWindows
@@ -109,6 +116,8 @@ class SparkRun:
     follow: bool = False
     mark: str = ""
     ledger: Path | None = None
+    notes: tuple[str, ...] = ()
+    naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
         if self._bill is None:
@@ -167,7 +176,8 @@ class SparkRun:
                     "another checkpoint, and follow a growing folder"
                 )
             return found
-        for place, what in ((self.target, "output"), (self.card_file, "card")):
+        statements = [(file, "statement") for file in beside_card(self.card_file)]
+        for place, what in ((self.target, "output"), (self.card_file, "card"), *statements):
             if place.exists():
                 raise InputError(f"{what} '{place}' exists; remove it or choose another name")
             if not place.parent.is_dir():
@@ -182,7 +192,7 @@ class SparkRun:
         self.target.mkdir(exist_ok=True)
         rows = self.stream.published(records, folder, stream)
         writer = rows.writeStream.option("checkpointLocation", spark_address(folder / SPARK)).outputMode("append")
-        writer = writer.foreachBatch(BatchFolders(self.target).put)
+        writer = writer.foreachBatch(self._put)
         query = (writer if self.follow else writer.trigger(availableNow=True)).start()
         try:
             while not query.awaitTermination(PATIENCE):
@@ -191,6 +201,12 @@ class SparkRun:
         finally:
             _stop(query)
         return not self.follow
+
+    def _put(self, rows: DataFrame, batch: int) -> None:
+        """Publish a micro-batch, and the card with the first one."""
+        BatchFolders(self.target).put(rows, batch)
+        if not self.card_file.exists():
+            self._write_card(running=True)
 
     def _flush(self, records: DataFrame, folder: Path, stream: str) -> None:
         """Publish what every key holds, behind the last micro-batch."""
@@ -204,17 +220,29 @@ class SparkRun:
         BatchFolders(self.target).put(self.stream.name_key(rows, self.stream.keys.kind(records)), max(commits) + 1)
 
     def _outcome(self, held: int, head: Head, *, complete: bool) -> Outcome:
+        card = self._write_card(head)
+        released = card.released
+        return Outcome(card, StreamProgress(0, released.rows, released.classes or 0, held), complete)
+
+    def _write_card(self, head: Head | None = None, *, running: bool = False) -> Card:
         rows, groups = BatchFolders(self.target).totals()
         card = self.stream.card()
         released = msgspec.structs.replace(card.released, rows=rows, classes=groups, file=self.target.name)
-        card = msgspec.structs.replace(card, released=released).for_checkpoint(head.text)
-        card = card if self._bill is None else self._bill.sign(card)
+        warnings = [*card.warnings, *([RUNNING] if running else [])]
+        told = [*self.notes, *card.assumptions]
+        card = msgspec.structs.replace(card, released=released, assumptions=told, warnings=warnings)
+        return self._save_card(card if head is None else card.for_checkpoint(head.text))
+
+    def _save_card(self, unnamed: Card) -> Card:
+        """Put the card, with its names and the ledger's head, and its statement in their places."""
+        card = self.naming.name(unnamed if self._bill is None else self._bill.sign(unnamed))
         try:
             write_durably(self.card_file, card.to_json().encode())
             self.card_file.chmod(0o644)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
-        return Outcome(card, StreamProgress(0, rows, groups, held), complete)
+        write_statement(self.card_file, card)
+        return card
 
 
 def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and what goes with it
@@ -228,7 +256,10 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     checkpoint: Path | None = None,
     ledger: Path | None = None,
     card: Path | None = None,
+    report: Path | None = None,
     follow: bool = False,
+    max_failed: float = SHARE,
+    naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
     """Publish a folder of records to a folder through many publishers, as `sfumato stream --engine spark` does.
@@ -245,8 +276,16 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     if STDOUT in {feed, output}:
         raise ParameterError("a stream on Spark goes from a folder to a folder; - is none")
     stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
-    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger)
-    return run.run(read_growing(spark_session(master), feed), hooks)
+    if report is not None:
+        raise ParameterError("--report counts the records of one reader, and Spark has many; leave it out")
+    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, setup.notes, naming)
+    session = spark_session(master)
+    records = read_growing(session, feed)
+    if not (checkpoint is not None and (checkpoint / CHECKPOINT).exists()):
+        with spark_sentences(f"'{feed}' cannot be read"):
+            judge_folder(session, feed, stream, max_failed)
+    (hooks or Hooks()).see(tuple(name for name in records.columns if name not in ARRIVAL))
+    return run.run(records, hooks)
 
 
 def choose_keys(key: str | None, person: str | None, buckets: int | None) -> Keys:

@@ -14,12 +14,13 @@ import msgspec
 
 from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.streams.keys import Keys, refuse_missing
-from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task
+from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task, read_batch
 from sfumato.errors import ParameterError
 from sfumato.promise import OrderBy, Promise
 from sfumato.random import KeyedSource
 from sfumato.release import Card
 from sfumato.stream.base import Publisher
+from sfumato.stream.runtime.batch import Batch
 from sfumato.stream.runtime.noise_key import FILE
 from sfumato.stream.screens.base import NumberScreen, Screen
 
@@ -87,6 +88,18 @@ class SparkStream:
         grouped = self._select_columns(records).groupBy(KEY)
         rows = grouped.applyInPandasWithState(task, f"{KEY} string, {fields}", STATE, "append", "NoTimeout")
         return self.name_key(rows, self.keys.kind(records))
+
+    def first_records(self, records: DataFrame, count: int) -> Batch:
+        """Return some records of a frame that is no stream, read as a task reads them."""
+        from pyspark.sql import functions
+
+        wanted = self.screen.wanted
+        for name in wanted.names:
+            refuse_missing(records, name)
+        columns = [_as_number(records, name).alias(NUMBER.format(at)) for at, name in enumerate(wanted.numbers)]
+        for at, name in enumerate(wanted.texts):
+            columns.append(functions.col(quote_name(name)).cast("string").alias(TEXT.format(at)))
+        return read_batch(records.select(*columns).limit(count).toPandas(), wanted)
 
     def task(self, folder: Path, stream: str) -> Task:
         """Return what executors run, told where the key lies."""

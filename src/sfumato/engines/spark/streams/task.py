@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
-from sfumato.stream.runtime.batch import Batch, Numbers, number
+from sfumato.stream.runtime.batch import Batch, CellMarks, Flags, Numbers, WantedColumns
 from sfumato.stream.runtime.noise_key import read_key
 from sfumato.stream.screens.base import Screen
 from sfumato.stream.screens.times import seconds
@@ -91,11 +91,7 @@ class Task:
 
         records = pd.concat(list(frames), ignore_index=True)
         order = [rank for place in range(self.orders) for rank in _ranks(records[ORDER.format(place)])]
-        records = records.iloc[np.lexsort(order[::-1])]
-        wanted = self.screen.wanted
-        numbers = {name: _numbers(records[NUMBER.format(place)]) for place, name in enumerate(wanted.numbers)}
-        texts = {name: _texts(records[TEXT.format(place)]) for place, name in enumerate(wanted.texts)}
-        return Batch(len(records), numbers, texts, lambda _: "a record")  # records stay out of Spark's logs
+        return read_batch(records.iloc[np.lexsort(order[::-1])], self.screen.wanted)
 
     def _columns(self, published: Published) -> dict[str, Any]:
         return dict(self.publisher.columns(published, self.screen.released))
@@ -108,6 +104,14 @@ class Task:
         if published.position is not None:
             columns["position"] = published.position
         return pd.DataFrame({KEY: pd.Series([key] * len(published), dtype=object), **columns})
+
+
+def read_batch(records: pd.DataFrame, wanted: WantedColumns) -> Batch:
+    """Return the records of a frame whose columns are the wanted ones, numbered."""
+    read = {name: _numbers(records[NUMBER.format(at)], wanted.marks_of(name)) for at, name in enumerate(wanted.numbers)}
+    texts = {name: _texts(records[TEXT.format(place)]) for place, name in enumerate(wanted.texts)}
+    numbers, failed = {name: pair[0] for name, pair in read.items()}, {name: pair[1] for name, pair in read.items()}
+    return Batch(len(records), numbers, texts, lambda _: "a record", failed)  # records stay out of Spark's logs
 
 
 @lru_cache(maxsize=16)
@@ -125,11 +129,16 @@ def _ranks(column: pd.Series[Any]) -> list[Any]:
     return [entry.rank(method="dense", na_option="bottom").to_numpy() for entry in columns]
 
 
-def _numbers(column: pd.Series[Any]) -> Numbers:
+def _numbers(column: pd.Series[Any], marks: CellMarks) -> tuple[Numbers, Flags]:
+    """Return the numbers of a column, and which of its cells hold something that is no number."""
+    from sfumato.stream.connectors.file.parsers import read_numbers
+
     if column.dtype == object:
-        return np.array([number(cell) for cell in column], dtype=np.float64) + 0.0  # minus zero would be other bytes
+        cells = [cell if cell == cell else None for cell in column]  # noqa: PLR0124  # NaN
+        found, failed = read_numbers(cells, marks)
+        return found + 0.0, failed  # minus zero would be other bytes
     values: Numbers = column.to_numpy(dtype=np.float64) + 0.0
-    return np.where(np.isfinite(values), values, np.nan)
+    return np.where(np.isfinite(values), values, np.nan), np.isinf(values)
 
 
 def _texts(column: pd.Series[Any]) -> list[str | None]:

@@ -7,12 +7,15 @@ One aggregation, one join; classes are those of the single machine, since Mondri
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
 
 from sfumato.engines.spark.folders import plain_columns, quote_name
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.tables.coarsening import coarsen_rows
 from sfumato.engines.spark.tables.counting import (
     ROWS,
     CountedRows,
@@ -24,6 +27,7 @@ from sfumato.engines.spark.tables.counting import (
     refuse_many,
     settled_schema,
 )
+from sfumato.engines.spark.tables.intake import take_in_rows
 from sfumato.engines.spark.tables.microaggregation import anonymize_in_blocks
 from sfumato.engines.spark.tables.partitioned_mondrian import anonymize_in_parts
 from sfumato.engines.spark.tables.release import (
@@ -72,14 +76,24 @@ def anonymize(
     sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
     chosen = without_rows(algorithm)
-    rows = plain_columns(frame)
-    settled = settled_schema(rows, schema, models)
-    if isinstance(chosen, Microaggregator):
-        return _release_in_blocks(rows, chosen, settled, models)
-    names = list(dict.fromkeys([*keys_of(settled, models), *kept_names(settled)]))
+    rows, report = take_in_rows(plain_columns(frame), schema)
+    rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
+    release = _release(rows, chosen, settled, models, most_points)
+    if report is None:
+        return release
+    warnings = [*report.warnings, *release.card.warnings]
+    return replace(release, card=msgspec.structs.replace(release.card, warnings=warnings), intake=report)
+
+
+def _release(
+    rows: DataFrame, algorithm: PartitionAnonymizer, schema: Schema, models: Sequence[Model], most_points: int
+) -> SparkRelease:
+    if isinstance(algorithm, Microaggregator):
+        return _release_in_blocks(rows, algorithm, schema, models)
+    names = list(dict.fromkeys([*keys_of(schema, models), *kept_names(schema)]))
     source = count_rows(rows, names).persist() if _few_kinds(rows, names, most_points) else rows
     try:
-        return _release_from_counts(rows, source, chosen, settled, models, most_points)
+        return _release_from_counts(rows, source, algorithm, schema, models, most_points)
     except BaseException:
         if source is not rows:
             source.unpersist()

@@ -71,15 +71,21 @@ def settled_schema(rows: DataFrame, schema: Schema, models: Sequence[Model]) -> 
     """Return the schema of the columns of `rows`, refused where it contradicts them, before any row is counted.
 
     Quasi-identifiers and sensitive columns with a model keep an open type, since the counts will tell it. A text column
-    that no model speaks of is typed by its first rows: its type stands on the card and decides nothing.
+    that no model speaks of is typed by its first rows: its type stands on the card and decides nothing. So is one that
+    will be made coarser: a cell that does not fit is refused then.
     """
     empty = Table(pl.DataFrame({name: pl.Series(name, [], dtype=pl.String) for name in rows.columns}))
-    declared = schema.settled(empty)
+    unruled = {name: replace(entry, coarsen=None) for name, entry in schema.columns.items()}  # no rule fits no rows
+    declared = replace(schema, columns=unruled).settled(empty)
     if not declared.names(Role.QUASI):
         raise SchemaError("no column has the role quasi; name the columns an attacker may know")
     counted = keys_of(declared, models)
     columns = {name: schema.columns.get(name, entry) for name, entry in declared.columns.items()}
-    silent = {name: columns[name] for name in declared.names(Role.SENSITIVE) if name not in counted}
+    silent = {
+        name: entry
+        for name, entry in columns.items()
+        if entry.coarsen is not None or (entry.role is Role.SENSITIVE and name not in counted)
+    }
     if any(attribute.kind is None for attribute in silent.values()):
         texts = any(rows.schema[name].dataType.typeName() == "string" for name in silent)  # others say it themselves
         head = collect_frame(rows.select(*map(quote_name, silent)).limit(HEAD if texts else 0))

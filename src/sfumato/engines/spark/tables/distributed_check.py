@@ -21,6 +21,7 @@ from sfumato.release import Card
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import PartitionAnonymizer, kept_promises
 from sfumato.tabular.card import make_card
+from sfumato.tabular.changes import column_changes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +80,7 @@ class DistributedCheck:
             notes=self.algorithm.notes,
             seeded=False,
         )
+        card = msgspec.structs.replace(card, changes=column_changes(problem.schema, self.algorithm.shown))
         return to_arrow(pl.DataFrame({"card": [card.to_json()], "lost": [float(frame[LOST].sum())]}))
 
 

@@ -14,8 +14,11 @@ from sfumato.engines.spark.tables.measure import spark_report
 from sfumato.errors import InputError, ParameterError
 from sfumato.models.base import Model
 from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.report.charts.svg import refuse_without_matplotlib
 from sfumato.schema import Schema
+from sfumato.table import ParseReport
 from sfumato.tabular.base import Anonymizer
 
 STDIO = Path("-")
@@ -28,6 +31,8 @@ class FolderRelease:
 
     card: Card
     steward: Mapping[str, float]
+    notes: Sequence[str] = ()
+    intake: ParseReport | None = None
 
 
 def anonymize_folder(  # noqa: PLR0913  # where each file goes
@@ -40,6 +45,7 @@ def anonymize_folder(  # noqa: PLR0913  # where each file goes
     card: Path | None = None,
     report: Path | None = None,
     master: str | None = None,
+    naming: Naming = UNNAMED,
     step: Step = lambda _: None,
 ) -> FolderRelease:
     """Write the release of a folder (or file) as a folder, with its card and, if named, the steward's report.
@@ -57,7 +63,7 @@ def anonymize_folder(  # noqa: PLR0913  # where each file goes
     if output.resolve() in {file.resolve() for file in (card, report) if file is not None}:
         raise InputError(f"output '{output}' is named twice; choose another name for one of the two")
     with Staging() as staging:
-        card_file = staging.place(card or output.with_name(f"{output.name}.card.json"))
+        card_files = CardFiles.place(staging, card or output.with_name(f"{output.name}.card.json"))
         report_file = _report_place(staging, report)
         with new_folder(output) as rows:
             step("starting Spark")
@@ -67,13 +73,13 @@ def anonymize_folder(  # noqa: PLR0913  # where each file goes
             step("anonymizing")
             release = anonymize(frame, algorithm, schema, models)
             step("writing")
-            final = release.write(rows, output.name)
-            card_file.write_text(final.to_json(), encoding="utf-8")
+            final = naming.name(release.write(rows, output.name))
+            card_files.write(final)
             if report_file is not None:
                 step("reporting")
                 page = spark_report(frame, schema, replace(release, card=final), released=read_folder(session, rows))
                 report_file.write_text(page, encoding="utf-8")
-    return FolderRelease(final, release.steward)
+    return FolderRelease(final, release.steward, intake=release.intake)
 
 
 def _report_place(staging: Staging, report: Path | None) -> Path | None:

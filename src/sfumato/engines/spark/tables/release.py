@@ -26,7 +26,10 @@ from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.tables.counting import ROWS, to_arrow
 from sfumato.errors import BrokenPromiseError
 from sfumato.release import Card
+from sfumato.release.naming import UNNAMED, Naming
+from sfumato.release.statement import CardFiles
 from sfumato.schema import Role, Schema
+from sfumato.table import ParseReport
 from sfumato.tabular.base import Settled, released_names
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, Extent
@@ -60,15 +63,16 @@ class SparkRelease:
     card: Card
     steward: Mapping[str, float] = field(default_factory=dict)
     held: Sequence[DataFrame] = ()
+    intake: ParseReport | None = None  # what became of the cells: for the steward
 
-    def save(self, path: str | Path, *, card: str | Path | None = None) -> Card:
-        """Write the folder and the card (`PATH.card.json` unless named), all or nothing; return the final card."""
+    def save(self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED) -> Card:
+        """Write the folder, the card (`PATH.card.json` unless named) and its statement; return the final card."""
         target = Path(path)
         with Staging() as staging:
-            card_file = staging.place(card or target.with_name(f"{target.name}.card.json"))
+            card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
             with new_folder(target) as rows:
-                final = self.write(rows, target.name)
-                card_file.write_text(final.to_json(), encoding="utf-8")
+                final = naming.name(self.write(rows, target.name))
+                card_files.write(final)
         return final
 
     def write(self, folder: Path, name: str) -> Card:

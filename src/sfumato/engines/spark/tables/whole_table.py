@@ -23,7 +23,8 @@ from sfumato.schema import Role, Schema
 from sfumato.table import Table
 from sfumato.table.coding import Column, code, only_observed
 from sfumato.table.distinct import tally
-from sfumato.tabular.problem import Problem, number_persons, refuse_impossible
+from sfumato.tabular.persons import number_persons
+from sfumato.tabular.problem import Problem, refuse_impossible
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,7 +1,8 @@
 """Where the wanted cells of CSV records lie, and the numbers in them, in one pass over the bytes.
 
-Quotes follow RFC 4180: a cell that begins with one ends at the next that is not doubled, and line breaks between them
-belong to the cell. A decimal of at most 15 digits over a power of ten up to 10^22 is one exact division (Clinger 1990).
+A record of a feed is one line: quotes follow RFC 4180, but a cell whose quote is open where the line ends makes that
+line a broken record and never takes the next one in. A decimal of at most 15 digits over a power of ten up to 10^22 is
+one exact division (Clinger 1990).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from sfumato.core.kernel import kernel
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
-NEWLINE, RETURN, QUOTE, BLANK, TAB, PLUS, MINUS, DOT, ZERO, NINE = 10, 13, 34, 32, 9, 43, 45, 46, 48, 57
+NEWLINE, RETURN, BLANK, TAB, PLUS, MINUS, ZERO, NINE = 10, 13, 32, 9, 43, 45, 48, 57
+MARK = (239, 187, 191)  # of the byte order, where one file was put behind another
 MOST_DIGITS = 15
 NOWHERE = -1
 
@@ -24,39 +27,49 @@ NOWHERE = -1
 def cells(
     data: Bytes,
     delimiter: int,
+    quote: int,
+    fields: int,
     wanted: Integers,
-    alone: bool,
     quoted: bool,
     lines: Integers,
     starts: Integers,
     ends: Integers,
-) -> tuple[int, int]:
-    """Fill where each record's line and its wanted cells lie; return the number of records and the bytes they took.
+    broken: Flags,
+) -> int:
+    """Fill where each record's line and its wanted cells lie and which records are broken; return how many there are.
 
-    `data` ends with a line break; a record whose quotes are still open there is left for later. `wanted` has the
-    columns in ascending order; a cell that a short record does not have lies NOWHERE. An empty line is no record,
-    unless the file has one column `alone`. Without quotes (not `quoted`) what follows the wanted cells is stepped over.
+    `data` ends with a line break. `wanted` has the columns in ascending order; the cells of a broken record lie
+    NOWHERE. Broken is a record without exactly as many `fields` as the header, or with a quote that stays open or
+    closes before the cell ends. An empty line is no record, unless the file has one column. Without quotes (not
+    `quoted`) what follows the wanted cells is counted and stepped over.
     """
     size, count, place = data.size, 0, 0
     while place < size:
         begin = place
-        if not alone and data[place] == NEWLINE:
+        if fields > 1 and data[place] == NEWLINE:
             place += 1
             continue
-        if not alone and data[place] == RETURN and data[place + 1] == NEWLINE:
+        if fields > 1 and data[place] == RETURN and data[place + 1] == NEWLINE:
             place += 2
             continue
-        column, found, more = 0, 0, True
-        while more:
+        if place + 2 < size and data[place] == MARK[0] and data[place + 1] == MARK[1] and data[place + 2] == MARK[2]:
+            place += 3
+        column, found, sound = 0, 0, True
+        while True:
             first = place
-            if data[place] == QUOTE:
+            if data[place] == quote:
                 first = place + 1
                 place = first
-                while place < size and (data[place] != QUOTE or (place + 1 < size and data[place + 1] == QUOTE)):
-                    place += 2 if data[place] == QUOTE else 1
+                while data[place] != NEWLINE and (data[place] != quote or data[place + 1] == quote):
+                    place += 2 if data[place] == quote else 1
                 last = place
-                if place >= size:
-                    return count, begin
+                if data[place] == quote:
+                    place += 1
+                    if data[place] == RETURN and data[place + 1] == NEWLINE:
+                        place += 1
+                    sound = sound and (data[place] == delimiter or data[place] == NEWLINE)
+                else:
+                    sound = False
                 while data[place] != delimiter and data[place] != NEWLINE:
                     place += 1
             else:
@@ -70,23 +83,27 @@ def cells(
                 found += 1
             if found == wanted.size and not quoted:
                 while data[place] != NEWLINE:
+                    column += data[place] == delimiter
                     place += 1
-            more = data[place] == delimiter
-            place += 1
             column += 1
-        for missing in range(found, wanted.size):
-            starts[missing, count] = ends[missing, count] = NOWHERE
+            place += 1
+            if data[place - 1] == NEWLINE:
+                break
+        broken[count] = not sound or column != fields
+        if broken[count]:
+            for cell in range(wanted.size):
+                starts[cell, count] = ends[cell, count] = NOWHERE
         lines[count] = begin
         count += 1
     lines[count] = place
-    return count, place
+    return count
 
 
 @kernel
-def decimals(data: Bytes, starts: Integers, ends: Integers, out: Numbers, unread: Integers) -> int:
+def decimals(data: Bytes, mark: int, starts: Integers, ends: Integers, out: Numbers, unread: Integers) -> int:
     """Fill the numbers that are written as plain decimals; return how many were not, with their places in `unread`.
 
-    An empty or missing cell is not a number and is read as one that is not.
+    `mark` stands before the decimals. An empty or missing cell is not a number and is read as one that is not.
     """
     left = 0
     for record in range(starts.size):
@@ -108,7 +125,7 @@ def decimals(data: Bytes, starts: Integers, ends: Integers, out: Numbers, unread
                 mantissa = mantissa * 10 + (np.int64(byte) - ZERO)
                 digits += 1
                 behind += dots
-            elif byte == DOT and dots == 0:
+            elif byte == mark and dots == 0:
                 dots = 1
             else:
                 digits = 0

@@ -33,6 +33,7 @@ class Feed:
 
     def __init__(self, path: str | Path, columns: WantedColumns, *, follow: bool = False) -> None:
         self.path, self.columns, self.offset = Path(path), columns, 0
+        self.names: tuple[str, ...] = ()  # of all columns, where a header tells them
         self.piped = self.path == STDIN or (self.path.exists() and not self.path.is_file())
         if follow and self.piped:
             raise InputError("a pipe is always followed; leave --follow out")
@@ -71,9 +72,9 @@ class Feed:
         return Unzipped(inlet, self._raw.name) if packed else inlet
 
     def _table(self, offset: int) -> Iterator[Batch]:
-        from sfumato.stream.connectors.file.parsers import parquet_batches
+        from sfumato.stream.connectors.file.parsers import parquet_batches, parquet_names
 
-        self.offset = offset
+        self.names, self.offset = parquet_names(self.path), offset
         for batch in parquet_batches(self.path, self.columns, offset):
             self.offset += batch.count
             yield batch
@@ -106,50 +107,33 @@ class Feed:
             return None, 0
         if head[blank : blank + 1] == b"{":
             return JsonParser(self.columns), blank
-        header = head[blank : _line_end(head, blank)]
-        return CsvParser(header, self.columns, self._raw.name), blank + len(header)
+        header = head[blank : (head.find(b"\n", blank) + 1) or len(head)]
+        if b"\r" in header.rstrip(b"\r\n"):
+            raise InputError(f"file '{self._raw.name}' ends its lines with carriage returns alone; write line breaks")
+        parser = CsvParser(header, self.columns, self._raw.name)
+        self.names = parser.names
+        return parser, blank + len(header)
 
     def _records(self, parser: Parser, rest: bytes, inlet: Inlet) -> Iterator[Batch]:
         ended = False
         while not ended:
             whole = rest.rfind(b"\n") + 1
-            taken, batch = parser(rest[:whole]) if whole else (0, Batch.idle())
-            self.offset += taken
-            rest = rest[taken:]
-            if batch.count:
+            self.offset += whole
+            if whole and (batch := parser(rest[:whole])).count:
                 yield batch
+            rest = rest[whole:]
             if len(rest) > LONGEST_RECORD:
-                raise InputError(
-                    f"file '{self._raw.name}' has a record of more than 4 MiB; check its quotes and line breaks"
-                )
+                raise InputError(f"file '{self._raw.name}' has a record of more than 4 MiB; check its line breaks")
             piece = inlet.read()
             if piece is None:
                 yield Batch.idle()
             ended = piece == b""
             rest += piece or b""
         if rest:
-            taken, batch = parser(rest + b"\n")
             self.offset += len(rest)
-            yield self._last_batch(taken, len(rest) + 1, batch)
-
-    def _last_batch(self, taken: int, wanted: int, batch: Batch) -> Batch:
-        if taken < wanted:
-            raise InputError(f"file '{self._raw.name}' ends inside a quoted cell; close the quote")
-        return batch
+            yield parser(rest + b"\n")
 
 
 def _has_first_line(head: bytes) -> bool:
     """Return whether the first line is there, whole."""
-    start = head.removeprefix(BYTE_ORDER_MARK).lstrip()
-    return b"\n" in start and start[: _line_end(start, 0)].count(b'"') % 2 == 0
-
-
-def _line_end(data: bytes, start: int) -> int:
-    """Return where the first line ends, whose line breaks inside quotes do not count."""
-    end = start
-    while end < len(data):
-        found = data.find(b"\n", end) + 1
-        end = found or len(data)
-        if data.count(b'"', start, end) % 2 == 0:
-            break
-    return end
+    return b"\n" in head.removeprefix(BYTE_ORDER_MARK).lstrip() or len(head) > LONGEST_RECORD

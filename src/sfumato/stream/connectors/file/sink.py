@@ -1,9 +1,10 @@
 """Published rows out as CSV, JSON lines or Parquet, to a file that only grows or to a pipe.
 
 Rows leave as soon as they may and stand in the file at once: value columns, group, size, seq and, where linked,
-position. Parquet has its index at the end (Melnik et al. 2010), so its rows wait in `OUT.part` and become `OUT` when
-the stream ends. A file can be cut back to where a checkpoint left it, the undo of write-ahead logging (Mohan et al.
-1992): what lies behind the last checkpoint was never promised to be there.
+position. A window of which no row left has one without value and number, of size 0. Parquet has its index at the end
+(Melnik et al. 2010), so its rows wait in `OUT.part` and become `OUT` when the stream ends. A file can be cut back to
+where a checkpoint left it, the undo of write-ahead logging (Mohan et al. 1992): what lies behind the last checkpoint
+was never promised to be there.
 """
 
 from __future__ import annotations
@@ -252,7 +253,19 @@ class Sink:
 
     def render(self, published: Published) -> bytes:
         """The rows as they are written."""
-        return self._write_frame(self._frame(published), header=False) if len(published) else b""
+        if not len(published) and not len(published.vacant):
+            return b""
+        return self._write_frame(self._with_vacant(published), header=False)
+
+    def _with_vacant(self, published: Published) -> pl.DataFrame:
+        """Return the rows, and a row without a value for each window that has none, in the windows' order."""
+        rows, vacant = self._frame(published), published.vacant
+        if not len(vacant):
+            return rows
+        zeros = np.zeros_like(vacant)
+        markers = self._frame(Published(np.full(len(vacant), np.nan), vacant, zeros, zeros))
+        blank = [pl.lit(None, dtype=rows.schema[name]).alias(name) for name in (*self._names, "seq")]
+        return pl.concat([rows, markers.with_columns(blank)]).sort("group", maintain_order=True)
 
     @property
     def length(self) -> int:

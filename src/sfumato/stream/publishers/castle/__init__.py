@@ -130,6 +130,12 @@ class CASTLE(Publisher):
                 raise SchemaError(
                     f"column '{column.name}': declare its type or its categories, for a stream has no end"
                 )
+            rule = column.attribute.coarsen
+            if rule is not None and (rule.bands or rule.microaggregate or rule.period):
+                raise SchemaError(
+                    f"column '{column.name}': coarsening {rule.text} is for tables; for a stream declare round, top or "
+                    "bottom"
+                )
         if self.l > 1 and not self._sensitive:
             raise SchemaError(f"l={self.l} needs a sensitive column; declare one")
 

@@ -22,6 +22,7 @@ from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.state import ATTRIBUTE, NUMBER, SPAN, TupleAttributes
+from sfumato.tabular.coarsen import coarse_bounds, coarsen_numbers
 
 EPOCH = dt.date(1970, 1, 1)
 HASH_BYTES = 6
@@ -66,7 +67,7 @@ class TupleColumn:
         """The least and the largest number a tuple may have here."""
         if self.values is not None:
             return 0.0, len(self.values) - 1.0
-        bounds = self.attribute.bounds
+        bounds = coarse_bounds(self.attribute)
         return (-math.inf, math.inf) if bounds is None else (_number(bounds[0]), _number(bounds[1]))
 
     @cached_property
@@ -76,7 +77,11 @@ class TupleColumn:
         return self.attribute.hierarchy or flat
 
     def encode(self, column: Iterable[object]) -> Numbers:
-        """Return the column as numbers, NaN where a cell is none or not among the declared values."""
+        """Return the column as numbers by its rule, NaN where a cell is none or not among the declared values."""
+        numbers = self._numbers(column)
+        return numbers if self.attribute.coarsen is None else coarsen_numbers(numbers, self.attribute)
+
+    def _numbers(self, column: Iterable[object]) -> Numbers:
         if isinstance(column, np.ndarray) and column.dtype != object and self.values is None:
             return column.astype(np.float64)
         if self.values is not None:

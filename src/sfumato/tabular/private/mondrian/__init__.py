@@ -27,8 +27,10 @@ from sfumato.random import Source, noise_from, permutation
 from sfumato.release import Release
 from sfumato.release.card import Guarantee, Released
 from sfumato.schema import Kind, Schema
+from sfumato.schema.times import EPOCH, time_text
 from sfumato.table import Table
-from sfumato.table.coding import EPOCH
+from sfumato.tabular.changes import coarsened_columns
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.mondrian.tree import Box, Spending, grow, make_consistent, merge_even_cuts, share_out
 from sfumato.tabular.private.public_columns import (
@@ -49,6 +51,10 @@ NOTES = (
     "A row is one of its box's noisy count and stands for nobody; k-anonymity is not promised.",
     "Rows with a value that is missing or outside the declared domain are not counted.",
     "Counts are best read as evenly spread inside a box.",
+)
+CHANGES = (
+    "No row is a person's: each stands for one of the noisy count of its box, and their number is a noisy count.",
+    "Rows with a value that is missing or outside the declared domain are in no count. How many is not told.",
 )
 
 
@@ -125,7 +131,10 @@ class PrivateMondrian(PrivateAnonymizer):
         boxes = [(box, count) for box, count in share_out(tree, max(0, round(tree.count))) if count]
         frame = _write_boxes(columns, boxes, source)
         released = Released(
-            rows=frame.height, columns=released_columns(columns), classes=len(boxes), settings=self.settings()
+            rows=frame.height,
+            columns=released_columns(columns),
+            classes=len(boxes),
+            settings=self.settings() | rules_on_card(column.attribute for column in columns),
         )
         card = private_card(
             algorithm=self.algorithm,
@@ -133,6 +142,7 @@ class PrivateMondrian(PrivateAnonymizer):
             released=released,
             notes=self.notes,
             secure=source.secure,
+            changes=[*CHANGES, *coarsened_columns(column.attribute for column in columns)],
         )
         left_out = {"rows_not_counted": float((~inside).sum())}
         return Release(Table(frame, table.backend, table.delimiter), card, steward=left_out)
@@ -171,6 +181,9 @@ def _ends(column: PublicColumn, low: int, high: int) -> tuple[str, str]:
     if column.attribute.kind is Kind.NUMBER:
         step = (last - first) / GRID
         return str(first + low * step), str(first + (high + 1) * step)
+    if column.attribute.kind is Kind.TIMESTAMP:
+        step = (last - first) / GRID
+        return time_text(first + low * step), time_text(first + (high + 1) * step)
     numbers = (int(first) + low, int(first) + high)
     if column.attribute.kind is Kind.DATE:
         days = [(EPOCH + dt.timedelta(days=number)).isoformat() for number in numbers]

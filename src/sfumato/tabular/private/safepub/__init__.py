@@ -35,6 +35,8 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import kept_promises
+from sfumato.tabular.changes import coarsened_columns
+from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.private.base import PrivateAnonymizer, PrivateDraw, private_card, released_columns, row_promise
 from sfumato.tabular.private.public_columns import PublicColumn, public_columns
@@ -194,7 +196,8 @@ def _draw(
     shown = [codes[stays][order] for codes in nodes]
     frame = pl.DataFrame([_labels(*entry) for entry in zip(ladders, levels, shown, strict=True)])
     card = _card(chosen, plan, columns, dict(zip(frame.columns, levels, strict=True)), shown, sizes, source)
-    return Release(Table(frame, table.backend, table.delimiter), card)
+    withheld = {"rows_suppressed": float(table.rows - frame.height)}
+    return Release(Table(frame, table.backend, table.delimiter), card, steward=withheld)
 
 
 def _labels(ladder: Ladder, level: int, nodes: npt.NDArray[np.int32]) -> pl.Series:
@@ -225,7 +228,7 @@ def _card(
         models=[]
         if groups is None
         else [MeasuredModel(model=model.name, asked=plan.k, measured=model.measure(groups))],
-        settings={**chosen.settings(plan), "scheme": scheme},
+        settings={**chosen.settings(plan), "scheme": scheme, **rules_on_card(column.attribute for column in columns)},
     )
     return private_card(
         algorithm=chosen.algorithm,
@@ -233,4 +236,17 @@ def _card(
         released=released,
         notes=[*chosen.notes, CrowdBlending(plan.k).statement(stated["beta"], stated["epsilon"], stated["delta"])],
         secure=source.secure,
+        changes=[*_changes(plan, scheme), *coarsened_columns(column.attribute for column in columns)],
     )
+
+
+def _changes(plan: SafePubPlan, scheme: Mapping[str, int]) -> list[str]:
+    """Return what was done to the rows, from public numbers alone: how many rows that were is not told."""
+    wider = [name for name, level in scheme.items() if level]
+    coarse = [f"{', '.join(wider)}: shown as a wider label."] if wider else []
+    share = f"{100 * float(plan.beta):.4g} %"
+    return [
+        f"Each row was kept with a probability of {share}, drawn in secret; the others are not released.",
+        f"Of the rows that were kept, those that fewer than {plan.k} share were left out. How many is not told.",
+        *coarse,
+    ]

@@ -1,0 +1,110 @@
+"""What a file's cells look like and nobody declared: marks of numbers, formats of dates, marks of missing values.
+
+A mark that two readings fit is not guessed (van den Burg, Nazabal & Sutton 2019, on how guesses go wrong), and a cell
+that looks missing stays a value until somebody says so. All of this is computed from the rows, for the steward alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from sfumato.schema import Attribute, Reading, Role, Schema
+from sfumato.schema.detection import detected
+from sfumato.schema.schema import toml_value
+from sfumato.table.table import Table
+
+MISSING_MARKS = ("NA", "N/A", "n/a", "na", "null", "NULL", "None", "-", "--", "?", "nan", "NaN", ".")
+READ = (Role.QUASI, Role.SENSITIVE)  # the roles whose cells are read; others are dropped, or passed on unchanged
+DEFAULTS = Reading(delimiter=",", quote='"', encoding="utf-8")
+HEADING = "# How the file is written. What is declared here is not guessed again."
+
+
+def cell_guesses(table: Table, schema: Schema | None = None) -> list[str]:
+    """Return a sentence for every column whose cells are read, or could be, in a way that nobody declared.
+
+    >>> people = Table(pl.DataFrame({"cost": ["1,50", "2,75"], "job": ["cook", "NA"]}))
+    >>> for sentence in cell_guesses(people, Schema.from_roles(quasi=["cost", "job"])):
+    ...     print(sentence)
+    decimal mark ',' in column 'cost' (guessed from its cells)
+    'NA' in column 'job' counts as a value (it looks like a missing mark: declare it with --missing or in the schema)
+    """
+    return [sentence for column, declared in _open_columns(table, schema) for sentence in _sentences(column, declared)]
+
+
+def reading_lines(table: Table) -> list[str]:
+    r"""Return the `[reading]` table of a proposed schema: what was used is pinned, what cells look like is a comment.
+
+    >>> from sfumato.table.io import decode
+    >>> print("\n".join(reading_lines(decode(b"job;age\nNA;31\n", "t.csv", "t.csv"))))
+    # How the file is written. What is declared here is not guessed again.
+    [reading]
+    delimiter = ";"
+    encoding = "utf-8"
+    # missing = ["NA"]  # such cells count as values until this line is no comment
+    """
+    used = table.reading.to_mapping()
+    pinned = [
+        f"{key} = {toml_value(value)}"
+        for key, value in used.items()
+        if key != "quote" or table.reading.quote != DEFAULTS.quote
+    ]
+    marks = sorted(
+        {mark for column, declared in _open_columns(table, None) for mark in missing_marks(column, declared)}
+    )
+    if marks and table.reading.missing is None:
+        pinned.append(f"# missing = {toml_value(marks)}  # such cells count as values until this line is no comment")
+    return [HEADING, "[reading]", *pinned] if pinned else []
+
+
+def missing_marks(column: pl.Series, declared: Attribute) -> list[str]:
+    """Return the cells of a text column that look like missing marks and are not declared as anything.
+
+    >>> missing_marks(pl.Series("x", ["NA", "3", "?"]), Attribute("x", Role.QUASI, missing=("?",)))
+    ['NA']
+    """
+    if column.dtype != pl.String:
+        return []
+    known = {*declared.missing, *(declared.categories or ())}
+    if declared.hierarchy is not None:
+        known |= set(declared.hierarchy.leaves)
+    wanted = [mark for mark in MISSING_MARKS if mark not in known]
+    found = set(column.filter(column.is_in(wanted)).unique())
+    return [mark for mark in wanted if mark in found]
+
+
+def _open_columns(table: Table, schema: Schema | None) -> Iterator[tuple[pl.Series, Attribute]]:
+    """Yield the columns of text that are looked at, with what is declared of them; without a schema, all."""
+    for column in table.frame:
+        declared = None if schema is None else schema.columns.get(column.name)
+        if column.dtype != pl.String or (schema is not None and (declared is None or declared.role not in READ)):
+            continue
+        yield column, Attribute(column.name, Role.OTHER) if declared is None else declared
+
+
+def _sentences(column: pl.Series, declared: Attribute) -> list[str]:
+    told = []
+    if declared.kind is None and declared.role in READ and not _listed(declared):
+        told = _marks(detected(declared, column), declared)
+    marks = missing_marks(column, declared)
+    if marks:
+        one = "counts as a value (it looks like a missing mark"
+        said = one if len(marks) == 1 else "count as values (they look like missing marks"
+        listed = ", ".join(f"'{mark}'" for mark in marks)
+        told.append(f"{listed} in column '{column.name}' {said}: declare it with --missing or in the schema)")
+    return told
+
+
+def _listed(declared: Attribute) -> bool:
+    return declared.categories is not None or declared.hierarchy is not None
+
+
+def _marks(found: Attribute, declared: Attribute) -> list[str]:
+    """Return what was found of how the cells of a column are written, beyond what was declared."""
+    names = {"decimal": "decimal mark", "thousands": "thousands mark", "format": "date format", "zone": "time zone"}
+    return [
+        f"{words} '{getattr(found, key)}' in column '{found.name}' (guessed from its cells)"
+        for key, words in names.items()
+        if getattr(found, key) not in (None, getattr(declared, key))
+    ]
