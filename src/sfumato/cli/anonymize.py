@@ -15,7 +15,7 @@ from sfumato.cli.gate import attack, page, say_fallen, say_risks
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, RoleOptions, TableInput
+from sfumato.cli.options import Flag, RoleOptions, TableInput, Whole
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
 from sfumato.core.files import Staging
@@ -47,6 +47,7 @@ def anonymize(
     ledger: Path | None = None,
     naming: NamingOptions = NamingOptions(),
     explain: Flag = False,
+    sample: Whole = None,
     force: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -64,6 +65,7 @@ def anonymize(
         ledger: Budget file that pays first (safepub, private-mondrian), or lists the release outside its bound (all
             others); see sfumato budget.
         explain: List all minimal generalisations and their costs (incognito).
+        sample: Try on so many random rows: what is written is marked as a trial and is not a release.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
@@ -71,8 +73,10 @@ def anonymize(
     schema = intake.declared(reading.under(roles.build()))
     chosen = chosen_anonymizer(algorithm)
     asked = asked_models(models, schema, needed=not chosen.private)
+    if sample is not None and (ledger is not None or chosen.private):
+        raise ParameterError("--sample is a trial that nobody pays for; leave --ledger and private algorithms out")
     if engine.spark:
-        _refuse_single({"--ledger": ledger, "--explain": explain or None})
+        _refuse_single({"--ledger": ledger, "--explain": explain or None, "--sample": sample})
         refuse_folder_force(force=force)
         reading.refuse_for("spark")
         from sfumato.engines.spark import anonymize_folder
@@ -100,15 +104,17 @@ def anonymize(
         outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         from sfumato.tabular.charge import Charge
+        from sfumato.tabular.trial import mark_trial, sample_rows
 
         original, charge = Charge.read(ledger, table, empty=chosen.private, reading=schema.reading)
         tell_guesses(original, schema)
-        original = chosen.take_in(original, schema)
+        original = chosen.take_in(original if sample is None else sample_rows(original, sample), schema)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
             release = _released(chosen, original, schema, asked, charge)
+            release = release if sample is None else mark_trial(release)
         step("attacking")
         with listening(step.share):
             found = attack(release, original, schema)

@@ -185,8 +185,10 @@ def new_version(
         from sfumato.engines.spark.queries import SparkRows
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
-    session = Session.open(ledger, data=rows)
-    number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
+    with steps(1) as step:
+        step("reading")
+        session = Session.open(ledger, data=rows)
+        number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
     tell_sentences(session.rows.guesses)
     intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.intake import IntakeOptions
-from sfumato.cli.options import Columns, Flag, TableInput, names
+from sfumato.cli.options import Columns, Flag, TableInput, Whole, names
+from sfumato.cli.progress import steps
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def check(
     schema: Path | None = None,
     card: Path | None = None,
     c: float = 2.0,
+    sample: Whole = None,
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
@@ -52,6 +54,7 @@ def check(
         schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
         card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
         c: The c of recursive (c, l)-diversity.
+        sample: Measure so many random rows only, to try; what holds on them may not hold on the table.
         json: Print the measures as JSON.
     """
     from sfumato.evaluate import Requirement
@@ -59,19 +62,29 @@ def check(
     from sfumato.evaluate.check import check as measure
     from sfumato.table.parse_report import IN_TABLES
 
+    if sample is not None and (require or card is not None or engine.spark):
+        raise ParameterError("--sample measures some rows to try; leave --require, --card and --engine spark out")
     asked = _Asked.of(names(quasi), names(sensitive), schema, card)
     wanted = [Requirement.parse(entry) for entry in names(require)]
     models = [model for entry in wanted for model in entry.models(asked.sensitive)]
     asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
-    given = _on_spark(table, engine.master, reading, asked) if engine.spark else _on_this_machine(table, reading, asked)
-    agreement = None
-    if asked.card is not None:
-        agreement = compare_with_card(asked.card, given.table, given.digest, names=given.names, weights=given.weights)
-        if not asked.there(given.names):  # there is nothing to measure
-            return _say(None, [], agreement, card, json=json)
-    found = measure(
-        given.table, asked.quasi, asked.sensitive, schema=asked.schema, c=c, models=models, weights=given.weights
-    )
+    agreement, found = None, None
+    with steps(2) as step:
+        step("reading")
+        if engine.spark:
+            given = _on_spark(table, engine.master, reading, asked)
+        else:
+            given = _on_this_machine(table, reading, asked, sample)
+        step("measuring")
+        if asked.card is not None:
+            agreement = compare_with_card(
+                asked.card, given.table, given.digest, names=given.names, weights=given.weights
+            )
+        if asked.there(given.names):
+            weighed: Any = {"c": c, "models": models, "weights": given.weights}
+            found = measure(given.table, asked.quasi, asked.sensitive, schema=asked.schema, **weighed)
+    if found is None:  # a column of the card is missing: there is nothing to measure
+        return _say(None, [], agreement, card, json=json)
     intake.tell(given.report, IN_TABLES)
     broken = [line for entry in wanted if (line := entry.breach(found))]
     return _say(found, broken, agreement, card, json=json)
@@ -121,7 +134,7 @@ class _Given:
     weights: Any = None
 
 
-def _on_this_machine(table: Path | str, reading: InputOptions, asked: _Asked) -> _Given:
+def _on_this_machine(table: Path | str, reading: InputOptions, asked: _Asked, sample: int | None) -> _Given:
     from sfumato.core.files import sha256_of
     from sfumato.evaluate.check import take_in_sensitive
 
@@ -129,6 +142,11 @@ def _on_this_machine(table: Path | str, reading: InputOptions, asked: _Asked) ->
         raise ParameterError(f"--card compares a file with its card; name the file, not '{table}'")
     digest = "" if asked.card is None else sha256_of(Path(table))
     held = read_told(table, reading, asked.schema)
+    if sample is not None:
+        from sfumato.tabular.trial import ON_A_SAMPLE, sample_rows
+
+        every, held = held.rows, sample_rows(held, sample)
+        sys.stderr.write(f"sfumato: {ON_A_SAMPLE.format(rows=held.rows, all=every)}\n")
     if not asked.there(held.names):
         return _Given(held, digest, held.names)
     taken = take_in_sensitive(held, asked.sensitive, asked.schema)

@@ -85,7 +85,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "audit release": (
         "audit_release:release",
-        "Attack a release from its card alone: the file, its measures, its models, its noise.",
+        "Attack a release from its card alone: the file, its measures, its models, its noise, its columns.",
     ),
     "budget create": (
         "budget:create",

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.options import Flag, TableInput
+from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")]
@@ -36,9 +37,13 @@ def schema(
 
     with Staging(force=force, inputs=[table]) as staging:
         place = None if output is None else staging.place(output)
-        found = read_told(table, reading)
-        lines = [f"{line}\n" for line in ("", *reading_lines(found))]
-        _write("".join([propose(found), *(lines if len(lines) > 1 else [])]), place)
+        with steps(2) as step:
+            step("reading")
+            found = read_told(table, reading)
+            step("proposing roles")
+            lines = [f"{line}\n" for line in ("", *reading_lines(found))]
+            text = "".join([propose(found), *(lines if len(lines) > 1 else [])])
+        _write(text, place)
     return 0
 
 
@@ -68,7 +73,10 @@ def suggest(
     with Staging(force=force, inputs=[table, schema]) as staging:
         place = None if output is None else staging.place(output)
         known = reading.under(Schema() if schema is None else Schema.from_toml(schema))
-        _write(suggest_column(read_told(table, reading, known), column, known).text, place)
+        with steps(1) as step:
+            step("reading")
+            text = suggest_column(read_told(table, reading, known), column, known).text
+        _write(text, place)
     return 0
 
 
