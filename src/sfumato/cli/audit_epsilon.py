@@ -40,7 +40,7 @@ def epsilon(
     force: Flag = False,
     json: Flag = False,
 ) -> int:
-    """Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit code 1 if refuted.
+    """Measure a lower bound of a mechanism's ε by trials on neighbouring inputs; exit code 1 if refuted.
 
     By name: any installed mechanism, the bare sampler discrete-laplace, and the broken half-laplace, same-seed,
     float-laplace, wrong-sensitivity, exponential-without-two. A function of yours is given as module:function and takes

@@ -126,7 +126,7 @@ def estimate(
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes.
         ledger: Budget file about the same people that pays for the collection, once; see sfumato budget.
-        persons: ID:REPORTS, for a ledger that protects persons: one (ID) sent at most so many fresh reports.
+        persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) sends at most REPORTS reports.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
@@ -195,7 +195,7 @@ def mean(
         raw: Leave the mean unbiased: it can lie outside the bounds.
         card: Where the card goes, if anywhere.
         ledger: Budget file about the same people that pays first; the same question again has the same answer, free.
-        persons: ID:REPORTS, for a ledger that protects persons: one (ID) has at most so many rows.
+        persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) has at most REPORTS rows.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, which has the mean among its measures.
     """

@@ -19,8 +19,8 @@ FIRST_USE = "sfumato: compiling for the first use on this machine; later command
 GROUPS = {
     "hierarchy": "Propose which wider label may stand for a value.",
     "audit": "Attack what was published.",
-    "budget": "What may be asked about a data set, and what was.",
-    "local": "Count what devices report that trust nobody.",
+    "budget": "Create, show and verify the privacy budget of a data set.",
+    "local": "Perturb values on devices that trust nobody, and estimate counts and means.",
 }
 COMMANDS = {  # what a person types: where it lies, and its first sentence; a command is loaded when it is used
     "anonymize": (
@@ -57,7 +57,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "audit epsilon": (
         "audit_epsilon:epsilon",
-        "Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit code 1 if refuted.",
+        "Measure a lower bound of a mechanism's ε by trials on neighbouring inputs; exit code 1 if refuted.",
     ),
     "audit composition": (
         "audit_composition:composition",
@@ -89,16 +89,16 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "budget create": (
         "budget:create",
-        "Make a budget for a data set, kept in a ledger file; an existing file is never replaced.",
+        "Make a privacy budget for a data set in a new ledger file; an existing file is never replaced.",
     ),
-    "budget show": ("budget:show", "Show what was spent, by whom and on what, and what is left."),
+    "budget show": ("budget:show", "Show what was spent, by whom and on which questions, and what is left."),
     "budget verify": (
         "budget:verify",
         "Check that a ledger was not rolled back, cut or edited; kept cards show what it held when they left.",
     ),
     "budget thaw": (
         "budget:thaw",
-        "Let a ledger answer again that was frozen because an answer overran its deadline.",
+        "Unfreeze a ledger that was frozen because an answer overran its deadline.",
     ),
     "budget new-version": ("budget:new_version", "Declare that the rows have changed; what was spent stays spent."),
     "query": ("query:query", "Ask a question in SQL; the answer has noise, and its price is debited first."),

@@ -51,7 +51,7 @@ def query(
         output: File for the rows; the card goes beside it.
         post: Post-processing, which costs nothing.
         plot: SVG file with a picture of the answer.
-        rows: A public guess of how many rows a group has: refuses a MIN, MAX or quantile that would be the median.
+        rows: Public guess of the rows in a group; a MIN, MAX or quantile that the noise would hide is then refused.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the answer with its card as JSON.
     """
