@@ -78,7 +78,7 @@ def anonymize(
     if engine.spark:
         _refuse_single({"--ledger": ledger, "--explain": explain or None, "--sample": sample})
         refuse_folder_force(force=force)
-        reading.refuse_for("spark")
+        reading.refuse_layout("spark")
         from sfumato.engines.spark import anonymize_folder
 
         with steps(4 if report is None else 5) as step, listening(step.share):

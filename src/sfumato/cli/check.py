@@ -162,7 +162,7 @@ def _on_spark(table: Path | str, master: str | None, reading: InputOptions, aske
     from sfumato.engines.spark.tables.release import digest_of
     from sfumato.table import Table as Rows
 
-    reading.refuse_for("spark")
+    reading.refuse_layout("spark")
     frame = read_folder(spark_session(master), table)
     digest = "" if asked.card is None else digest_of(Path(table))
     if not asked.there(frame.columns):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.input_options import InputOptions, read_told, tell_sentences
 from sfumato.cli.options import Flag, TableInput
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
@@ -33,13 +33,15 @@ def schema(
         force: Replace an output that exists; a ledger, history, checkpoint or input is never replaced.
     """
     from sfumato.schema.propose import propose
+    from sfumato.table import read
     from sfumato.table.guesses import reading_lines
 
     with Staging(force=force, inputs=[table]) as staging:
         place = None if output is None else staging.place(output)
         with steps(2) as step:
             step("reading")
-            found = read_told(table, reading)
+            found = read(table, reading=reading.reading())
+            tell_sentences(found.guesses)
             step("proposing roles")
             lines = [f"{line}\n" for line in ("", *reading_lines(found))]
             text = "".join([propose(found), *(lines if len(lines) > 1 else [])])

@@ -26,6 +26,7 @@ from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.detection import detected
 from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
 from sfumato.schema.kinds import Kind, Weights, is_missing, parse
+from sfumato.schema.missing_marks import marks_in
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role, guess_role
 from sfumato.schema.times import wall_time
@@ -299,7 +300,7 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
 
 def _infer_attribute(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
-    marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
+    marks = ("", *marks_in(series))
     found = detected(Attribute(name, guess_role(name, series), missing=marks, public=False), series)
     missing = is_missing(series, marks)
     if found.kind is None or not found.kind.numeric or missing.all():
