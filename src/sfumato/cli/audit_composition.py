@@ -26,6 +26,7 @@ def composition(
     trials: Whole = 1000,
     seed: Whole = 0,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack noisy answers on an anonymised table: drop one row, anonymise again, ask for what vanished.
@@ -42,6 +43,7 @@ def composition(
         trials: How many random rows are dropped, and how many added.
         seed: Draws the rows that are dropped and added.
         output: File for the evidence, which names rows: the steward's, never published.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the finding as JSON.
     """
     from sfumato.audit import composition as attack
@@ -50,7 +52,7 @@ def composition(
     schema = reading.under(roles.build())
     asked, chosen = asked_models(models, schema), partition_anonymizer(algorithm)
     times, start = 0 if trials is None else trials, seed or 0
-    with Staging() as staging, steps(2) as step:
+    with Staging(force=force, inputs=[table, *roles.files(schema)]) as staging, steps(2) as step:
         place = None if output is None else staging.place(output)
         step("reading")
         original = read_told(table, reading, schema)

@@ -33,6 +33,7 @@ def release(
     attacks: Whole = ATTACKS,
     trials: Whole = TRIALS,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack a release from its card alone: the file, its measures, its models, its noise, its columns.
@@ -50,6 +51,7 @@ def release(
         attacks: How many people each attack on the columns tries.
         trials: How often a named mechanism is run on made-up inputs.
         output: File for the evidence; with the original, the steward's.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     from sfumato.audit import release as attack
@@ -57,7 +59,7 @@ def release(
 
     runs = TRIALS if trials is None else trials
     beside = _original(original, schema, control, reading, ATTACKS if attacks is None else attacks)
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force, inputs=[card, path, original, schema, control]) as staging, steps(1) as step:
         place = None if output is None else staging.place(output)
         step("attacking")
         with listening(step.share):

@@ -79,10 +79,7 @@ class InputOptions:
         from sfumato.table.formats.dialect import DELIMITERS, QUOTE
         from sfumato.table.formats.encodings import is_utf_8
 
-        given = self.reading().layout.to_mapping()
-        if given:
-            option = next(iter(given))
-            raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
+        _refuse_first(self.reading().layout, engine)
         pinned = self.reading() if schema is None else schema.reading
         plain = is_utf_8(pinned.encoding) and pinned.quote in (None, QUOTE)
         if not plain or pinned.delimiter not in (None, *DELIMITERS):
@@ -90,6 +87,16 @@ class InputOptions:
                 f"[reading] of the schema is for a file that one machine reads; with --engine {engine} give CSV in "
                 "UTF-8 with double quotes, or Parquet"
             )
+
+    def refuse_all(self, engine: str) -> None:
+        """Refuse every option where an engine reads rows in its own way alone."""
+        _refuse_first(self.reading(), engine)
+
+
+def _refuse_first(given: Reading, engine: str) -> None:
+    for name in given.to_mapping():
+        option = name.replace("_", "-")
+        raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
 
 
 def read_told(place: Path | str, options: InputOptions, schema: Schema | None = None) -> Table:
