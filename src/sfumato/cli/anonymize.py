@@ -71,7 +71,7 @@ def anonymize(
     asked = asked_models(models, schema, needed=not chosen.private)
     if engine.spark:
         _refuse_single({"--ledger": ledger, "--explain": explain or None})
-        reading.refuse_for("spark")
+        reading.refuse_layout("spark")
         from sfumato.engines.spark import anonymize_folder
 
         with steps(4 if report is None else 5) as step, listening(step.share):

@@ -74,7 +74,7 @@ def create(
         declared = reading.under(intake.declared(Schema.from_toml(schema)))
         rows: Any = data
         if engine.spark:
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark")
             from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_folder(data, declared, engine.master)

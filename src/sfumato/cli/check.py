@@ -55,7 +55,7 @@ def check(
     declared = (Schema.from_toml(schema) if schema else Schema()).updated(Schema.from_roles(**asked))
     asked |= {"schema": intake.declared(reading.under(declared)), "c": c, "models": models}
     if engine.spark:
-        reading.refuse_for("spark")
+        reading.refuse_layout("spark")
         found, read = _on_spark(table, engine.master, **asked)
     else:
         found, read = _on_this_machine(table, reading, **asked)

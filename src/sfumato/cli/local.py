@@ -83,7 +83,7 @@ def perturb(
         if engine.spark:
             from sfumato.engines.spark.local import perturb_rows, read_rows
 
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark")
             made = perturb_rows(read_rows(table, engine.master), output, domain=read_domain(domain), **asked)
         else:
             from sfumato.local.columns import write_perturbed
@@ -202,7 +202,7 @@ def mean(
         if engine.spark:
             from sfumato.engines.spark.local import mean_of_rows, read_rows
 
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark")
             made = mean_of_rows(read_rows(table, engine.master), **asked)
         else:
             from sfumato.local.columns import estimate_mean
@@ -215,7 +215,8 @@ def mean(
             files.write(final)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
-    lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
+    picked = " (auto: lowest worst-case variance)" if protocol == "auto" else ""
+    lines = f"{words}, from {found.users} reports by {chosen.name}{picked}, ε={chosen.spent:.6g} each\n"
     lines += "".join(f"  warning: {warning}\n" for warning in final.warnings)
     sys.stdout.write(final.to_json() if json else lines)
     return 0

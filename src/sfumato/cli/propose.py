@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.input_options import InputOptions, read_told, tell_sentences
 from sfumato.cli.options import TableInput
 
 
@@ -17,9 +17,11 @@ def schema(table: TableInput, /, *, reading: InputOptions = InputOptions()) -> i
             postgresql://USER@HOST/DATABASE#TABLE.
     """
     from sfumato.schema.propose import propose
+    from sfumato.table import read
     from sfumato.table.guesses import reading_lines
 
-    found = read_told(table, reading)
+    found = read(table, reading=reading.reading())
+    tell_sentences(found.guesses)
     lines = [f"{line}\n" for line in ("", *reading_lines(found))]
     sys.stdout.writelines([propose(found), *(lines if len(lines) > 1 else [])])
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.dp.questions.expression import seconds_of
+from sfumato.dp.questions.clock import seconds_of
 from sfumato.dp.questions.request import Request
 from sfumato.dp.rows.dialect import Dialect, double, refuse_stored
 from sfumato.dp.rows.statement import SqlTable, Statement
