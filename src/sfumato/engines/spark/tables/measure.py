@@ -103,7 +103,7 @@ def spark_report(
     shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
     before = _sizes(plain_columns(frame), list(schema.names(Role.QUASI)), schema.person)
     after = _sizes(release.frame if released is None else released, shown, None)
-    return cluster_report(release.card, release.steward, before, after, title=title)
+    return cluster_report(release.card, release.steward, before, after, title=title, intake=release.intake)
 
 
 def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> ClassSizes:
