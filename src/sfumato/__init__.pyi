@@ -43,6 +43,7 @@ from .schema import Reading as Reading
 from .schema import Role as Role
 from .schema import Schema as Schema
 from .schema import suggest as suggest
+from .table import ParseReport as ParseReport
 from .table import Table as Table
 from .table import read as read
 from .table import samples as samples

@@ -79,12 +79,16 @@ def test_a_file_without_surprises_is_read_without_a_word(folder: Path, capsys: p
 def test_the_proposed_schema_pins_what_was_guessed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schema", "in.csv"]) == 0
     told = capsys.readouterr()
-    assert lines_for_the_steward(told.err)[:2] == GUESSES
+    assert lines_for_the_steward(told.err) == GUESSES
     proposed = tomllib.loads(told.out)
     assert proposed["reading"] == {"delimiter": ";", "encoding": "windows-1252"}
-    assert '# missing = ["NA"]' in told.out
+    assert proposed["columns"]["alter"]["missing"] == ["", "NA"]
+    assert proposed["columns"]["alter"]["type"] == "integer"
+    assert proposed["columns"]["köst"]["decimal"] == ","
     (folder / "proposed.toml").write_text(told.out, encoding="utf-8")
     assert run(["check", "in.csv", "--quasi", "ge", "--schema", "proposed.toml"]) == 0
+    assert lines_for_the_steward(capsys.readouterr().err) == []
+    assert run(["anonymize", "in.csv", "-o", "out.csv", "--schema", "proposed.toml", "--k", "2", *ROLES[:4]]) == 0
     assert lines_for_the_steward(capsys.readouterr().err) == []
 
 
@@ -133,6 +137,7 @@ def test_a_ledger_reads_its_file_as_it_was_declared(capsys: pytest.CaptureFixtur
     assert run([*CREATE, *MARKS]) == 0
     assert lines_for_the_steward(capsys.readouterr().err) == GUESSES
     assert abs(answer('SELECT COUNT("alter") FROM "in"', capsys) - 60) < 2
+    assert abs(answer('SELECT AVG("köst") FROM "in"', capsys) - 4.4) < 0.5
 
 
 @pytest.mark.parametrize("quote", ["'", "none"])

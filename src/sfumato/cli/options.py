@@ -88,6 +88,18 @@ class RoleOptions:
             schema = _with_rule(schema, entry)
         return schema.accepting(names(self.accept_unique))
 
+    def files(self, schema: Schema) -> list[Path]:
+        """Return the files that the schema was built from: its own and those of its hierarchies.
+
+        >>> from sfumato.schema import Schema
+        >>> RoleOptions(schema=Path("people.toml")).files(Schema())
+        [PosixPath('people.toml')]
+        """
+        home = Path() if self.schema is None else self.schema.parent
+        named = [Path(column.hierarchy_file) for column in schema.columns.values() if column.hierarchy_file]
+        own = [] if self.schema is None else [self.schema]
+        return [*own, *named, *(home / file for file in named)]
+
 
 def _with_hierarchy(schema: Schema, entry: str) -> Schema:
     from sfumato.errors import suggestion

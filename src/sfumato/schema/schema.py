@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import polars as pl
 
+from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.detection import detected
 from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
 from sfumato.schema.kinds import Kind, Weights, is_missing, parse
+from sfumato.schema.missing_marks import marks_in
 from sfumato.schema.reading import Reading
 from sfumato.schema.roles import Role
 from sfumato.schema.times import wall_time
@@ -77,6 +79,18 @@ class Schema:
                 raise SchemaError(f"column '{self.person}' names the person, so its role is identifier; found {role}")
         as_read = {name: with_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
         object.__setattr__(self, "columns", as_read)
+
+    def _facts(self) -> dict[str, object]:
+        named = {str(role): listed(self.names(role)) for role in Role if self.names(role)}
+        person = {} if self.person is None else {"person": self.person}
+        rest = {"refuse": "refused", "keep": "kept", "drop": "dropped"}[self.other]
+        return {**named, **person, "columns without a role": rest}
+
+    def __repr__(self) -> str:
+        return one_line("Schema", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Schema", self._facts())
 
     @classmethod
     def from_roles(
@@ -325,7 +339,7 @@ def infer_columns(table: NamedColumns) -> dict[str, InferredColumn]:
 
 def _infer_type(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
-    marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
+    marks = ("", *marks_in(series))
     found = detected(Attribute(name, Role.OTHER, missing=marks, public=False), series)
     missing = is_missing(series, marks)
     if found.kind is None or not found.kind.numeric or missing.all():
