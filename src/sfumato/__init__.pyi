@@ -37,6 +37,7 @@ from .release import Finding as Finding
 from .release import Guarantee as Guarantee
 from .release import Release as Release
 from .schema import Attribute as Attribute
+from .schema import Coarsening as Coarsening
 from .schema import Kind as Kind
 from .schema import Reading as Reading
 from .schema import Role as Role
