@@ -35,7 +35,7 @@ def told(evaluator: Any, **how: str) -> dict[str, float]:
 
 def attacks(ori: pd.DataFrame, syn: pd.DataFrame, control: pd.DataFrame, secrets: list[str]) -> dict[str, Any]:
     """Return what each attack found; without a predicate that isolates a released row there is nothing to try."""
-    names, count = list(ori.columns), min(ATTACKS, len(control))
+    names, count = list(ori.columns), min(len(ori), len(control))
     tables = {"ori": ori, "syn": syn, "control": control}
     found: dict[str, Any] = {}
     for mode in ("univariate", "multivariate"):
@@ -57,7 +57,7 @@ def attacks(ori: pd.DataFrame, syn: pd.DataFrame, control: pd.DataFrame, secrets
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     np.random.seed(SEED)  # noqa: NPY002  # pandas draws anonymeter's targets from the global generator
-    frames = [pd.read_parquet(file) for file in sys.argv[1:4]]
+    original, released, outside = (pd.read_parquet(file) for file in sys.argv[1:4])
     start = time.perf_counter()
-    risks = attacks(*frames, sys.argv[4:])
+    risks = attacks(original, released, outside, sys.argv[4:])
     print(json.dumps({"seconds": time.perf_counter() - start, "risks": risks}))

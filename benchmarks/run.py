@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import audit
 import check
+import gate
 import growth
 import growth_plot
 import lattice
@@ -50,6 +51,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         stream_keyed,
         stream_runner,
         audit,
+        gate,
     )
 }
 GROWTH = "growth"

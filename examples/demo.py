@@ -68,7 +68,10 @@ def table_door(out: Path) -> Chapter:
     before = sf.evaluate.check(table, schema.names(sf.Role.QUASI), ["disease"])
     after = sf.evaluate.check(release.table, schema.names(sf.Role.QUASI), ["disease"])
     print(f"        unique rows: {before.uniques} before, {after.uniques} after")
-    findings = attack_file(out / "patients.csv")
+    gate = sf.audit.gate(release.table, table, schema, release.card)
+    risks = [f"{finding.evidence['attack']} {finding.evidence['risk']:.2f}" for finding in gate[:3]]
+    print(f"        risks by attacks on all columns: {', '.join(risks)}")
+    findings = [*gate, *attack_file(out / "patients.csv")]
     return table_chapter(table, schema, release, heading="Hospital visits, Mondrian", findings=findings)
 
 

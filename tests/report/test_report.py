@@ -81,7 +81,7 @@ def people() -> sf.Table:
 def schema() -> sf.Schema:
     roles = sf.Schema.from_roles(quasi=QUASI, sensitive=["disease"], identifier=["name"], other="keep")
     ordinal = sf.Attribute("schooling", sf.Role.QUASI, sf.Kind.ORDINAL, categories=sf.samples.SCHOOLING)
-    return sf.Schema({**roles.columns, "schooling": ordinal}, other="keep")
+    return sf.Schema({**roles.columns, "schooling": ordinal}, other="keep").accepting(["cost"])
 
 
 @pytest.fixture(scope="module")

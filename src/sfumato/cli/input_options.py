@@ -76,10 +76,17 @@ class InputOptions:
 
     def refuse_layout(self, engine: str) -> None:
         """Refuse a layout of files where an engine reads them, which knows one encoding and finds the delimiter."""
-        given = self.reading().layout.to_mapping()
-        if given:
-            option = next(iter(given))
-            raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
+        _refuse_first(self.reading().layout, engine)
+
+    def refuse_all(self, engine: str) -> None:
+        """Refuse every option where an engine reads rows in its own way alone."""
+        _refuse_first(self.reading(), engine)
+
+
+def _refuse_first(given: Reading, engine: str) -> None:
+    for name in given.to_mapping():
+        option = name.replace("_", "-")
+        raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
 
 
 def read_told(place: Path | str, options: InputOptions, schema: Schema | None = None) -> Table:

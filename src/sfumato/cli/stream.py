@@ -146,7 +146,7 @@ def stream(
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
     if engine.spark:
-        written.refuse_for("spark")
+        written.refuse_all("spark")
     setup = build(options.publisher, names(column), on_bad=on_bad, reading=written.reading(), **asked)
     kept = {**vars(files), "naming": naming.build()}
     epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)

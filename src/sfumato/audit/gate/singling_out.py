@@ -7,6 +7,7 @@ a released row; success is to isolate one original row (Article 29 Working Party
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,10 +64,26 @@ def covered(column: Column, text: int) -> Booleans:
 
 
 class Speaker:
-    """Makes sentences from released rows and counts whom they are true of."""
+    """Makes sentences from released rows, and counts how many were true of one row and of two.
+
+    Their ratio is what Good (1953, "The Population Frequencies of Species") gives as the number of people of another
+    sample, of the same size, of whom a sentence that was true of one row is true.
+    """
 
     def __init__(self, view: View, draw: np.random.Generator) -> None:
         self.view, self.draw = view, draw
+        self.times = {1: 0, 2: 0}
+
+    @property
+    def by_chance(self) -> float:
+        """The chance that a sentence true of one row is true of exactly one person of another sample, by Poisson."""
+        expected = self.times[2] / max(1, self.times[1])
+        return expected * math.exp(-expected)
+
+    def _isolates(self, times: int) -> bool:
+        if times in self.times:
+            self.times[times] += 1
+        return times == 1
 
     @cached_property
     def _middles(self) -> list[float]:
@@ -94,17 +111,17 @@ class Speaker:
         """Return a sentence that is true of one released row alone, if a few tries find one."""
         for place, column in enumerate(self.view.columns):
             text = int(column.facts.rows[row])
-            if column.facts.exact[text] and column.facts.counts[text] == 1:
+            if column.facts.exact[text] and self._isolates(int(column.facts.counts[text])):
                 return [Term(column, text, 0)]
             term = self._term(place, row)
-            if term.side and self._beyond[place][term.side][text] == 1:
+            if term.side and self._isolates(int(self._beyond[place][term.side][text])):
                 return [term]
         most = min(MOST_COLUMNS, len(self.view.columns))
         for _ in range(TRIES if most > 1 else 0):
             size = int(self.draw.integers(2, most + 1))
             chosen = self.draw.choice(len(self.view.columns), size, replace=False)
             terms = [self._term(int(place), row) for place in chosen]
-            if int(np.logical_and.reduce([term.rows for term in terms]).sum()) == 1:
+            if self._isolates(int(np.logical_and.reduce([term.rows for term in terms]).sum())):
                 return terms
         return None
 
@@ -120,8 +137,8 @@ class Speaker:
 def singling_out(view: View, attacks: int, seed: int) -> Tally:
     """Return how often a sentence from a released row is true of exactly one person.
 
-    A sentence isolates somebody in a control group by chance. Without such a group the other people of the data are
-    one: the sentence was made from one person's row, and succeeds there when it is true of exactly one other person.
+    A sentence isolates somebody in a control group by chance. Without such a group that chance is told by how many
+    sentences are true of two rows, and by the other people of the data, of whom one alone may fit.
 
     >>> import polars as pl
     >>> from sfumato.table import Table
@@ -143,7 +160,8 @@ def singling_out(view: View, attacks: int, seed: int) -> Tally:
         inside, among = _counts(view, whom, draw)
         hits += inside == 1
         outside += among == 1
-    return Tally(len(rows), hits, len(rows), outside, 0)
+    chance = 0 if view.control else round(hits * speaker.by_chance)
+    return Tally(len(rows), hits, len(rows), max(outside, chance))
 
 
 def _counts(view: View, whom: Booleans, draw: np.random.Generator) -> tuple[int, int]:
