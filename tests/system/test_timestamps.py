@@ -29,6 +29,7 @@ bounds = [20, 50]
 [columns.trip]
 role = "sensitive"
 type = "category"
+accept_unique = true
 """
 
 

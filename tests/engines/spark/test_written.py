@@ -88,7 +88,7 @@ def test_tables_hold_the_true_times(
     hours = [dt.datetime(2015, 9, day, hour) for day in range(21, 25) for hour in range(24)]
     tree = times(hours, ["hour", "day"]) if by_hours else None
     start = Attribute("start", Role.QUASI, Kind.TIMESTAMP, hierarchy=tree)
-    schema = Schema({"start": start, "trip": Attribute("trip", Role.SENSITIVE, Kind.CATEGORY)})
+    schema = Schema({"start": start, "trip": Attribute("trip", Role.SENSITIVE, Kind.CATEGORY, accept_unique=True)})
     rows = spark.createDataFrame(frame.to_arrow()).repartition(2)
     release = anonymize(rows, sf.Mondrian(), schema, [sf.KAnonymity(5)])
     for cell, trip in pl.DataFrame(release.frame.toArrow()).rows():
