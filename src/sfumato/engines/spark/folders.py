@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.files import refuse_output
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.errors import InputError
+from sfumato.schema import Role, Schema
 from sfumato.table.formats.delimited import csv_header
 
 if TYPE_CHECKING:
@@ -129,6 +130,16 @@ def plain_columns(frame: DataFrame) -> DataFrame:
         if truths
         else frame
     )
+
+
+def truths_again(released: DataFrame, original: DataFrame, schema: Schema) -> DataFrame:
+    """Return released rows whose truth values are no texts any more: what is passed on keeps its type."""
+    from pyspark.sql import functions, types
+
+    kept = {*schema.names(Role.SENSITIVE), *schema.names(Role.OTHER)} & set(released.columns)
+    fields = [field.name for field in original.schema.fields if isinstance(field.dataType, types.BooleanType)]
+    truths = {name: functions.col(quote_name(name)).cast("boolean") for name in fields if name in kept}
+    return released.withColumns(truths) if truths else released
 
 
 def quote_name(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sfumato.engines.spark.folders import plain_columns, quote_name
+from sfumato.engines.spark.folders import plain_columns, quote_name, truths_again
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.tables.coarsening import coarsen_rows
 from sfumato.engines.spark.tables.counting import (
@@ -82,7 +82,8 @@ def anonymize(
         unique = warn_or_refuse_unique(rows, settled)
     release = _release(rows, chosen, settled, models, most_points)
     warnings = [*unique, *(report.warnings if report is not None else [])]
-    return replace(release, card=with_warnings(release.card, warnings), intake=report)
+    kept = truths_again(release.frame, frame, settled)
+    return replace(release, frame=kept, card=with_warnings(release.card, warnings), intake=report)
 
 
 def _release(
