@@ -64,7 +64,7 @@ $(DEMO): requirements-demo.lock
 	@touch $(DEMO)
 
 $(READY): requirements.lock $(DEMO)
-	@[ ! -e $(READY) ] || $(NEW_VENV)
+	@if [ -e $(READY) ]; then $(NEW_VENV); fi
 	$(INSTALL) --require-hashes -r requirements.lock
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $(DEMO) && touch $(READY)
