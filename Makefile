@@ -1,12 +1,19 @@
-# Each target sets up what it needs: a .venv with the versions of requirements.lock, nothing else.
+# Each target sets up what it needs: a .venv with the versions of the lock files, nothing else.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+DEMO   := $(VENV)/.demo-ready
 READY  := $(VENV)/.ready
+# Bytecode is made when a module is first imported: most modules never are.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+NEW_VENV := { $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+    || { echo "sfumato needs Python 3.11 or newer; found `$(PYTHON) --version`; set PYTHON=python3.11"; exit 2; }; } \
+  && { $(PYTHON) -m venv --clear $(VENV) \
+    || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 2; }; }
 
 .PHONY: demo test test-long lint bench bench-scale docs pictures lock lock-peers clean
 
-demo: $(READY)
+demo: $(DEMO)
 	$(BIN)/python examples/demo.py out
 
 test: $(READY)
@@ -36,6 +43,8 @@ pictures: $(READY) # of README and guides; those of the demo's report need Chrom
 lock:
 	uv pip compile --universal --python-version 3.11 pyproject.toml --extra dev \
 	  --no-emit-index-url --no-annotate --no-header --generate-hashes -o requirements.lock
+	uv pip compile --universal --python-version 3.11 pyproject.toml --extra demo --constraint requirements.lock \
+	  --no-emit-index-url --no-annotate --no-header --generate-hashes -o requirements-demo.lock
 
 # A peer is a file of what it needs, benchmarks/peers/NAME.in; its environment .venv-peer-NAME is made by `make bench`.
 lock-peers:
@@ -47,9 +56,15 @@ lock-peers:
 clean:
 	rm -rf $(VENV) .venv-peer-* out
 
-$(READY): requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or newer; found `$(PYTHON) --version`; set PYTHON=python3.11"; exit 2; }
-	@$(PYTHON) -m venv --clear $(VENV) || { echo "python3 -m venv failed; on Debian: apt-get install python3-venv"; exit 2; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@touch $(READY)
+# The demo's packages come first; everything else is added to the same .venv when a target needs it.
+$(DEMO): requirements-demo.lock
+	@$(NEW_VENV)
+	$(INSTALL) --require-hashes -r requirements-demo.lock
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $(DEMO)
+
+$(READY): requirements.lock $(DEMO)
+	@[ ! -e $(READY) ] || $(NEW_VENV)
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $(DEMO) && touch $(READY)

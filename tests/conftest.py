@@ -22,6 +22,8 @@ REQUIRED = {
     NO_SPARK: "SFUMATO_REQUIRE_SPARK",
 }
 
+os.environ["SFUMATO_QUIET"] = "1"  # commands that tests start say nothing of compiling, which only the first ones do
+
 settings.register_profile(
     "sfumato", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -37,11 +37,13 @@ from .release import Finding as Finding
 from .release import Guarantee as Guarantee
 from .release import Release as Release
 from .schema import Attribute as Attribute
+from .schema import Coarsening as Coarsening
 from .schema import Kind as Kind
 from .schema import Reading as Reading
 from .schema import Role as Role
 from .schema import Schema as Schema
 from .schema import suggest as suggest
+from .table import ParseReport as ParseReport
 from .table import Table as Table
 from .table import read as read
 from .table import samples as samples

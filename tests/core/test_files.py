@@ -1,14 +1,17 @@
-"""Outputs: complete, together, or not at all; nothing that is there is ever replaced."""
+"""Outputs: complete, together, or not at all; nothing that is there is replaced unasked."""
 
 from __future__ import annotations
 
 import errno
 import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, hold_folder
 from sfumato.errors import InputError
 
 
@@ -148,3 +151,49 @@ def test_the_temporary_name_has_the_ending_of_the_final_one(tmp_path: Path) -> N
     staging = Staging()
     assert staging.place(tmp_path / "a.csv.gz").suffixes[-2:] == [".csv", ".gz"]
     assert staging.place(tmp_path / "parquet").suffix != ".parquet"
+
+
+def test_force_replaces_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("old")
+    with Staging(force=True) as staging:
+        staging.place(tmp_path / "a.csv").write_text("new")
+        assert (tmp_path / "a.csv").read_text() == "old"
+    assert names(tmp_path) == ["a.csv"]
+    assert (tmp_path / "a.csv").read_text() == "new"
+
+
+def test_force_brings_the_old_files_back_when_one_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("old")
+    with pytest.raises(InputError, match=r"b\.csv' cannot be written"), Staging(force=True) as staging:
+        staging.place(tmp_path / "a.csv").write_text("new")
+        staging.place(tmp_path / "b.csv")
+    assert names(tmp_path) == ["a.csv"]
+    assert (tmp_path / "a.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("make", [os.link, os.symlink], ids=["hard link", "symbolic link"])
+def test_force_never_replaces_an_input_under_another_name(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+    (tmp_path / "in.csv").write_text("precious")
+    make(tmp_path / "in.csv", tmp_path / "out.csv")
+    staging = Staging(force=True, inputs=[tmp_path / "in.csv", None])
+    with pytest.raises(InputError, match="--force never replaces an input"), staging:
+        staging.place(tmp_path / "out.csv")
+
+
+def test_force_never_replaces_a_ledger_a_kept_folder_or_a_folder(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "ledger")) as ledger:
+        ledger.execute("CREATE TABLE entries (number)")
+    with hold_folder(tmp_path / "history", "history", "history") as history:
+        (history / "index.json").write_text("{}")
+    refused = {"ledger": "is a database", "history/index.json": "history or checkpoint", "history": "not a file"}
+    for name, words in refused.items():
+        with pytest.raises(InputError, match=words), Staging(force=True) as staging:
+            staging.place(tmp_path / name)
+
+
+def test_a_file_that_becomes_a_ledger_meanwhile_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("old")
+    with pytest.raises(InputError, match="is a database"), Staging(force=True) as staging:
+        staging.place(tmp_path / "a.csv").write_text("new")
+        (tmp_path / "a.csv").write_bytes(b"SQLite format 3\0")
+    assert (tmp_path / "a.csv").read_bytes() == b"SQLite format 3\0"

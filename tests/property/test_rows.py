@@ -258,7 +258,7 @@ def has(value: object, *among: object) -> bool | None:
 CONDITIONS: dict[str, Holds] = {
     "TRUE": lambda _: True,
     "hour > 1": lambda row: is_below(1, whole(row["hour"])),
-    "hour IN (0, 2, 100)": lambda row: has(whole(row["hour"]), 0, 2, 100),
+    "hour IN (0, 2, 5)": lambda row: has(whole(row["hour"]), 0, 2, 5),
     "hour IS NULL": lambda row: whole(row["hour"]) is None,
     "fare < 0.5": lambda row: is_below(real(row["fare"]), 0.5),
     "hour < fare": lambda row: is_below(whole(row["hour"]), real(row["fare"])),

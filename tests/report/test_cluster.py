@@ -79,3 +79,17 @@ def test_each_way_is_told_with_its_cost(steward: dict[str, float], words: str, c
     assert words in told
     assert (cost is None) == ("What was lost" not in told)
     assert cost is None or cost in told
+
+
+def test_cells_that_could_not_be_read_are_told_without_row_numbers() -> None:
+    from sfumato.table.parse_report import CellCount, ColumnReport
+
+    age = ColumnReport("age", "integer", 400, failed=CellCount(3))
+    sizes = ClassSizes.of(np.array([1, 1])), ClassSizes.of(np.array([2]))
+    report = sf.ParseReport({"age": age})
+    page = cluster_report(release().card, {"distinct_rows": 4, "certainty_lost": 0.03}, *sizes, intake=report)
+    assert "How cells were read" in page
+    assert "<td>3</td>" in page
+    assert "How cells were read" not in cluster_report(
+        release().card, {"distinct_rows": 4, "certainty_lost": 0.03}, *sizes
+    )

@@ -81,7 +81,7 @@ def people() -> sf.Table:
 def schema() -> sf.Schema:
     roles = sf.Schema.from_roles(quasi=QUASI, sensitive=["disease"], identifier=["name"], other="keep")
     ordinal = sf.Attribute("schooling", sf.Role.QUASI, sf.Kind.ORDINAL, categories=sf.samples.SCHOOLING)
-    return sf.Schema({**roles.columns, "schooling": ordinal}, other="keep")
+    return sf.Schema({**roles.columns, "schooling": ordinal}, other="keep").accepting(["cost"])
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,8 @@ def test_promises_assumptions_and_warnings_are_the_cards(read: Reader, release: 
     promises = [row[1:] for row in read.tables["Promises, and what the released table has"][1:]]
     assert promises == [[f"{entry.asked:g}", f"{entry.measured:g}"] for entry in card.released.models]
     assert all(assumption in read.text for assumption in card.assumptions)
-    assert len(card.warnings) == 2
+    assert len(card.warnings) == 3
+    assert "'cost' singles people out and was accepted" in card.warnings[0]
     assert all(f"{warning[:1].upper()}{warning[1:]}." in read.text for warning in card.warnings)
     assert card.to_json() in read.text
 

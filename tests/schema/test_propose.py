@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from sfumato import KAnonymity, Kind, Mondrian, Role, Schema, Table
 from sfumato.schema.propose import propose
-from sfumato.schema.roles import guess_role
 from sfumato.table import samples
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
@@ -66,10 +65,10 @@ def test_the_patients(tmp_path: Path) -> None:
         "age": "quasi",
         "sex": "quasi",
         "zip": "quasi",
-        "schooling": "other",
+        "schooling": "quasi",
         "admission": "quasi",
         "disease": "sensitive",
-        "cost": "other",
+        "cost": "sensitive",
     }
     released = Mondrian().anonymize(table, read_back(tmp_path, table), [KAnonymity(5)]).table
     assert "name" not in released.names
@@ -98,10 +97,11 @@ def test_every_limit_is_marked_as_inferred() -> None:
     ],
 )
 def test_roles_guessed_from_names(name: str, role: Role) -> None:
-    assert guess_role(name, pl.Series([1, 1])) is role
+    assert Schema.infer(Table(pl.DataFrame({name: [1, 1]}))).columns[name].role is role
 
 
-def test_nearly_unique_texts_look_like_identifiers_and_nearly_unique_numbers_do_not() -> None:
-    assert guess_role("col", pl.Series([f"x{number}" for number in range(50)])) is Role.IDENTIFIER
-    assert guess_role("col", pl.Series([str(number) for number in range(50)])) is Role.OTHER
-    assert guess_role("col", pl.Series([f"x{number % 5}" for number in range(50)])) is Role.OTHER
+def test_nearly_unique_texts_and_numbers_look_like_identifiers() -> None:
+    texts, numbers = [f"x{number}" for number in range(50)], [str(number) for number in range(50)]
+    few = [f"x{number % 5}" for number in range(50)]
+    found = Schema.infer(Table(pl.DataFrame({"v1": texts, "v2": numbers, "v3": few}))).columns
+    assert [entry.role for entry in found.values()] == [Role.IDENTIFIER, Role.IDENTIFIER, Role.OTHER]

@@ -175,7 +175,7 @@ def test_the_rows_that_were_hashed_are_the_rows_that_leave(
         (folder / "patients.csv").write_bytes(right)
         return found
 
-    monkeypatch.setattr("sfumato.table.io.read_hashed", swapped)
+    monkeypatch.setattr("sfumato.tabular.charge.read_hashed", swapped)
     assert run([*INPUT, "-o", "a.csv", *algorithm, "--ledger", "l"]) == 2
     assert "the data are not those that ledger" in capsys.readouterr().err
     assert account(capsys)["entries"] == []

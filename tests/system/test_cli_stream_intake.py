@@ -49,7 +49,7 @@ def test_a_column_that_does_not_parse_is_refused_and_nothing_is_charged(
     (folder / "power.csv").write_text("Datetime,kW\n" + MINUTES)
     ledger = Ledger.create(folder / "l", Budget(epsilon=10**6), {"protect": "rows", "neighbours": "value"})
     given = ["power.csv", "-o", "out.csv", "--column", "Datetime", *publisher, "--ledger", "l", "--checkpoint", "kept"]
-    assert run(["stream", *given, "--report", "steward.json"]) == 2
+    assert run(["stream", *given, "--parse-report", "steward.json"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == (
@@ -108,7 +108,7 @@ def test_an_open_quote_is_one_broken_record_and_swallows_no_other(folder: Path) 
     lines = [f"{place % 90},note" for place in range(400)]
     lines[50] = '50,"oops'
     lines[350] = '77,"also" this'
-    values = hours("hours,note\n" + "\n".join(lines) + "\n", "--report", "steward.json")
+    values = hours("hours,note\n" + "\n".join(lines) + "\n", "--parse-report", "steward.json")
     assert len(values) == 400
     assert values[50] == values[350] == 50  # the public default, in its place
     assert [values[place] for place in (49, 51, 349, 351)] == [49, 51, 79, 81]
@@ -146,7 +146,7 @@ def test_a_record_is_a_line(folder: Path, content: bytes, wanted: list[float]) -
 def test_the_report_counts_for_the_steward_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells = ["5"] * 300 + ["", "x", "-7", "300"]
     (folder / "in.csv").write_text("hours,note\n" + "".join(f"{cell},a\n" for cell in cells))
-    given = ["stream", "in.csv", "-o", "out.csv", "--column", "hours", *RANK, "--report", "steward.json"]
+    given = ["stream", "in.csv", "-o", "out.csv", "--column", "hours", *RANK, "--parse-report", "steward.json"]
     assert run(given) == 0
     found = report()
     assert found["do_not_publish"] is True
@@ -158,11 +158,11 @@ def test_the_report_counts_for_the_steward_alone(folder: Path, capsys: pytest.Ca
     }
     assert (folder / "steward.json").stat().st_mode & 0o777 == 0o600
     told = capsys.readouterr()
-    counted = "(for the steward) column 'hours': 304 cells read, 1 missing, 1 not readable, 2 out of bounds"
+    counted = "sfumato: column 'hours': 304 cells read, 1 missing, 1 not readable, 2 out of bounds (for the steward)"
     assert counted in told.err.splitlines()
     assert "not readable" not in told.out + (folder / "out.csv.card.json").read_text()
     assert run([*given[:2], "-o", "again.csv", *given[4:]]) == 2
-    assert "report 'steward.json' exists" in capsys.readouterr().err
+    assert "parse report 'steward.json' exists" in capsys.readouterr().err
 
 
 def test_what_persons_and_windows_leave_out_is_counted(folder: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_persons_and_windows_leave_out_is_counted(folder: Path) -> None:
     (folder / "in.csv").write_text("\n".join(["day,who,hours", *lines]) + "\n")
     windows = ["--every", "1d", "--time", "day", "--from", "2016-09-01", "--until", "2016-09-04"]
     given = ["--column", "hours", "--publisher", "rank", "--bounds", "0", "9", *windows, "--person", "who"]
-    assert run(["stream", "in.csv", "-o", "out.csv", *given, "--report", "steward.json"]) == 0
+    assert run(["stream", "in.csv", "-o", "out.csv", *given, "--parse-report", "steward.json"]) == 0
     found = report()["intake"]
     assert found["left_out"] == {
         "records beyond a person's limit": 98,
@@ -185,10 +185,10 @@ def test_the_report_goes_on_from_a_checkpoint(folder: Path) -> None:
     good = "hours\n" + "5\n" * 300 + "x\n"
     (folder / "in.csv").write_text(good + "6" * (5 << 20))  # a record without an end
     given = ["stream", "in.csv", "-o", "out.csv", "--column", "hours", *RANK, "--checkpoint", "kept"]
-    assert run([*given, "--report", "steward.json"]) == 2
+    assert run([*given, "--parse-report", "steward.json"]) == 2
     assert report()["intake"]["records"] == 301
     (folder / "in.csv").write_text(good + "x\n" + "7\n" * 9)
-    assert run([*given, "--report", "steward.json"]) == 0
+    assert run([*given, "--parse-report", "steward.json"]) == 0
     found = report()["intake"]
     assert (found["records"], found["columns"]["hours"]["failed"]) == (311, {"cells": 2, "first_records": [300, 301]})
 
@@ -201,7 +201,7 @@ def test_the_cells_of_tuples_are_counted(folder: Path) -> None:
     rows = [f"{20 + place % 60},{'FM'[place % 2]}" for place in range(150)]
     (folder / "in.csv").write_text("\n".join(["age,sex", *rows, "120,F", "x,", ",Q"]) + "\n")
     given = ["in.csv", "-o", "out.csv", "--publisher", "castle", "--schema", "s.toml", "--k", "5", "--delay", "40"]
-    assert run(["stream", *given, "--on-bad", "default", "--report", "steward.json"]) == 0
+    assert run(["stream", *given, "--on-bad", "default", "--parse-report", "steward.json"]) == 0
     found = report()["intake"]["columns"]
     counts = {name: [found[name][sort]["cells"] for sort in ("missing", "failed", "outside")] for name in found}
     assert counts == {"age": [1, 1, 1], "sex": [1, 1, 0]}
@@ -214,4 +214,4 @@ def test_a_running_stream_tells_the_steward_when_too_much_fails(
     (folder / "in.csv").write_text("hours\n" + "".join(f"{value}\n" for value in draw) + "x\n" * 90)
     assert run(["stream", "in.csv", "-o", "out.csv", "--column", "hours", *RANK]) == 0
     said = capsys.readouterr().err
-    assert "(for the steward) more cells of column 'hours' cannot be read than may: 1090 cells read" in said
+    assert "sfumato: more cells of column 'hours' cannot be read than may: 1090 cells read" in said

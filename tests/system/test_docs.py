@@ -19,14 +19,15 @@ import sfumato as sf
 from sfumato.hierarchy.file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ("table", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
+GUIDES = ("table", "reading", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
-SLOW = tuple(f"docs/guides/{guide}.md" for guide in ("spark", "audit", "queries", "streams", "series"))
+SLOW = tuple(f"docs/guides/{guide}.md" for guide in ("spark", "audit", "queries", "streams", "series", "reading"))
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
 LAST = {
+    "docs/guides/reading.md": "clinic.xlsx.card.json",
     "docs/guides/series.md": "summer-m.csv.card.json",
     "docs/guides/queries.md": "cost.csv.card.json",
     "docs/guides/local.md": "counts.csv.card.json",

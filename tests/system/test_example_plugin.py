@@ -90,11 +90,11 @@ def test_python_finds_the_classes_like_ours(python: Command) -> None:
         "from sfumato_example.spread import Spread\n"
         f"table = sf.read({str(EXAMPLES / 'patients.csv')!r})\n"
         f"schema = sf.Schema.from_toml({str(EXAMPLES / 'patients.toml')!r})\n"
-        "release = SortedGroups('age').anonymize(table, schema, [sf.KAnonymity(10), Spread(5000, 'cost')])\n"
+        "release = SortedGroups('age').anonymize(table, schema, [sf.KAnonymity(10), Spread(2000, 'cost')])\n"
         "print(release.card.algorithm, [entry.measured >= entry.asked for entry in release.card.released.models])\n"
-        "print(sf.Mondrian().anonymize(table, schema, [Spread(5000, 'cost')]).card.guarantee.parameters)\n"
+        "print(sf.Mondrian().anonymize(table, schema, [Spread(2000, 'cost')]).card.guarantee.parameters)\n"
     )
-    assert python("-c", program).splitlines() == ["sorted-groups [True, True]", "{'spread': 5000}"]
+    assert python("-c", program).splitlines() == ["sorted-groups [True, True]", "{'spread': 2000}"]
 
 
 def test_a_table_goes_through_anonymizer_model_format_report_and_audit(sfumato: Command, tmp_path: Path) -> None:

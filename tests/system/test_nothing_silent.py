@@ -160,7 +160,7 @@ def test_a_series_without_persons_says_that_nobody_checked(capsys: pytest.Captur
 def test_a_series_with_other_columns_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     roles = ["--quasi", "age,sex", "--sensitive", "income", "--l", "2", "--k", "4", "--history", "h"]
     said(capsys, ["republish", "in.csv", *roles, "--other", "drop"])
-    err = said(capsys, ["republish", "in.csv", *roles, "--other", "keep"], code=2)
+    err = said(capsys, ["republish", "in.csv", *roles, "--other", "keep", "--accept-unique", "id"], code=2)
     assert "has releases with the columns age, sex, income; found id, age, sex, income" in err
     assert not Path("h/release-0002.csv").exists()
 
@@ -205,3 +205,18 @@ def test_every_anonymizer_says_what_became_of_the_rows() -> None:
             assert told == (expected if starred else []), name
             assert any("left out" in change for change in release.card.changes), name
             assert any(change.startswith(f"{', '.join(quasi)}:") for change in release.card.changes), name
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_second_table_of_the_same_people_breaks_the_assumption_that_it_is_the_only_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("s.toml").write_text(PRIVATE)
+    assert run(["budget", "create", "l", "--data", "in.csv", "--schema", "s.toml", "--epsilon", "1"]) == 0
+    roles = ["--quasi", "age,sex", "--sensitive", "income", "--other", "drop", "--ledger", "l"]
+    said(capsys, ["anonymize", "in.csv", "-o", "a.csv", *roles, "--k", "4"])
+    assert not any("other release" in warning for warning in card_of("a.csv")["warnings"])
+    said(capsys, ["anonymize", "in.csv", "-o", "again.csv", *roles, "--k", "4"])
+    assert not any("other release" in warning for warning in card_of("again.csv")["warnings"])
+    out = said(capsys, ["anonymize", "in.csv", "-o", "b.csv", *roles, "--k", "5"])
+    assert "the account lists 1 other release of these persons outside its bound" in out

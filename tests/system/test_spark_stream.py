@@ -182,3 +182,12 @@ def test_options_of_spark_are_refused_without_it(folder: Path, capsys: pytest.Ca
     del folder
     assert run(["stream", "in/9.csv", "-o", "out.csv", "--column", "wait", *RANK[:-2], "--key", "stop"]) == 2
     assert "--key is for many publishers on Spark; add --engine spark" in capsys.readouterr().err
+
+
+def test_a_column_that_does_not_parse_is_refused_before_a_stream_begins(
+    session: SparkSession, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del session
+    assert run(["stream", "in", "-o", "out", "--column", "rider", "--key", "stop", *RANK]) == 2
+    assert "column 'rider': 720 of the first 720 filled cells cannot be read" in capsys.readouterr().err
+    assert sorted(file.name for file in folder.iterdir()) == ["in"]

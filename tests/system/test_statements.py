@@ -10,7 +10,7 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.release.card import Card
 from sfumato.release.statement import Statement, beside_card
-from sfumato.stream.runtime.hooks import Hooks, StreamProgress
+from sfumato.stream.runtime.hooks import Hooks
 from sfumato.stream.runtime.job import publish
 from sfumato.stream.setup import build
 from sfumato.table import samples
@@ -125,12 +125,12 @@ def test_a_stream_has_its_statement_from_the_first_rows_on() -> None:
     Path("feed.csv").write_text("age\n" + "30\n" * 200_000)
     seen: list[bool] = []
 
-    def listen(progress: StreamProgress) -> None:
-        if progress.rows:
-            seen.append(Path("o.csv.statement.html").exists() and Path("o.csv.card.json").exists())
+    def stop() -> bool:
+        seen.append(all(Path(f"o.csv{ending}").exists() for ending in (".card.json", ".statement.html")))
+        return False
 
     setup = build("laplace", ["age"], bounds=(0, 120))
-    publish(Path("feed.csv"), Path("o.csv"), setup, hooks=Hooks(listen=listen))
+    publish(Path("feed.csv"), Path("o.csv"), setup, hooks=Hooks(stop=stop))
     assert seen
     assert all(seen)
     assert "200,000 rows so far" in Path("o.csv.statement.txt").read_text()

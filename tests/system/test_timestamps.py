@@ -120,3 +120,30 @@ def test_times_in_a_column_of_dates_are_refused_with_a_remedy(folder: Path, caps
     assert run(["anonymize", "rides.csv", "-o", "out.csv", "--schema", "s.toml", "--k", "5"]) == 2
     assert "timestamp" in capsys.readouterr().err
     assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.long
+def test_private_tables_of_times(folder: Path) -> None:
+    frame = pl.read_csv("rides.csv").with_columns(pl.Series("trip", ["ab"[row % 2] for row in range(60)]))
+    frame.write_csv("two.csv")
+    words = SCHEMA + 'categories = ["a", "b"]\n'
+    (folder / "s.toml").write_text(words)
+    ask = [
+        "anonymize",
+        "two.csv",
+        "-o",
+        "m.csv",
+        "--schema",
+        "s.toml",
+        "--epsilon",
+        "2",
+        "--algorithm",
+        "private-mondrian",
+    ]
+    assert run(ask) == 0
+    for cell in pl.read_csv("m.csv", infer_schema_length=0).get_column("start").unique():
+        low, high = read(cell).ends or ("", "")
+        assert (times_of(low) or RIDES)[0] >= dt.datetime(2015, 9, 21)
+        assert (times_of(high) or RIDES)[1] <= dt.datetime(2015, 10, 1)
+    again = ["anonymize", "two.csv", "-o", "s.csv", "--schema", "s.toml", "--algorithm", "safepub"]
+    assert run([*again, "--k", "3", "--epsilon", "2", "--delta", "0.01"]) == 2

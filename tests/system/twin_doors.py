@@ -268,6 +268,7 @@ TRUE: dict[str, Maker] = {
     ),
     "command, stream adaptive": command(f"{STREAM} adaptive"),
     "command, stream of persons": command(f"{STREAM} rank --person rider --per-person 2"),
+    "command, stream with a report": command(f"{STREAM} linked --events --parse-report steward.json"),
     "command, stream by the clock": command(
         "stream {rides} -o out.csv --column cost --bounds 0 100 --publisher rank --every 60s --time time --from 0 "
         "--until 300"

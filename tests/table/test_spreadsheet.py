@@ -20,7 +20,7 @@ from sfumato.errors import InputError, MissingExtraError
 from sfumato.table.io import write
 
 Sheets = dict[str, Sequence[Sequence[Any]]]
-PEOPLE = [
+PEOPLE: list[list[Any]] = [
     ["zip", "age", "smokes", "born"],
     *([f"0213{row % 3}", 30 + row % 4, row % 2 == 0, dt.date(1990, 1, 1 + row)] for row in range(12)),
 ]
@@ -43,7 +43,7 @@ def give(tmp_path: Path) -> Callable[[Sheets], Path]:
 
 
 def test_cells_keep_their_types_and_codes_stay_text(give: Callable[[Sheets], Path]) -> None:
-    rows = [
+    rows: list[list[Any]] = [
         ["zip", "age", "cost", "smokes", "born", "seen", "woke", "mixed", "empty"],
         ["02139", 31, 1.5, True, dt.date(1990, 5, 1), dt.datetime(2026, 1, 1, 8, 30), dt.time(6, 15), 5, None],
         ["10115", 47, 2, False, None, None, dt.time(7, 0), "old", None],

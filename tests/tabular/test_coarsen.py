@@ -146,7 +146,7 @@ def test_top_and_bottom_codes_and_missing_cells() -> None:
         ("coarsen = {bands = [0, 5], top = 5}", "bands and top exclude each other"),
         ("coarsen = {top = 5, bottom = 5}", "bottom must lie below top; found 5 and 5"),
         ("coarsen = {period = 'month'}", "period:month coarsens dates; found number"),
-        ("coarsen = {period = 'day'}", "period must be one of"),
+        ("coarsen = {period = 'minute'}", "period must be one of"),
     ],
 )
 def test_a_rule_that_makes_no_sense_is_refused_with_its_column(text: str, sentence: str) -> None:
@@ -322,3 +322,31 @@ def test_spark_refuses_means_before_it_reads() -> None:
 
     with pytest.raises(ParameterError, match="needs every row on one machine"):
         coarsen_rows(None, schema_of(RULES[2]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("period, label", [("hour", "2015-09-21 14h"), ("day", "2015-09-21"), ("week", "2015-W39")])
+def test_timestamps_become_periods(period: str, label: str) -> None:
+    bounds = (dt.datetime(2015, 9, 20), dt.datetime(2015, 9, 22, 5))
+    rule = Coarsening(period=period)
+    start = Attribute("start", Role.SENSITIVE, Kind.TIMESTAMP, bounds=bounds, coarsen=rule)
+    cells = pl.Series("start", ["2015-09-21 14:53:16", "2015-09-20 23:59:59.5", ""])
+    values, now = coarsen_cells(cells, start)
+    assert values.to_list()[0] == label
+    assert values.to_list()[2] is None
+    assert set(values.drop_nulls()) <= set(now.categories or ())
+    assert list(now.categories or ()) == sorted(now.categories or ())
+    assert ranges_in_order(values.drop_nulls(), timed=True) == tuple(sorted(values.drop_nulls()))
+
+
+def test_groups_of_timestamps_show_their_mean() -> None:
+    start = Attribute("start", Role.SENSITIVE, Kind.TIMESTAMP, coarsen=Coarsening(microaggregate=2))
+    values, now = coarsen_cells(pl.Series("start", ["2015-09-21 14:00:00", "2015-09-21 15:00:01"]), start)
+    assert values.to_list() == [dt.datetime(2015, 9, 21, 14, 30)] * 2
+    assert now.kind is Kind.TIMESTAMP
+
+
+def test_rules_that_do_not_fit_timestamps_are_refused() -> None:
+    with pytest.raises(SchemaError, match="round:100 does not coarsen timestamps; give a period, for example hour"):
+        Attribute("start", Role.SENSITIVE, Kind.TIMESTAMP, coarsen=Coarsening(round=100))
+    with pytest.raises(SchemaError, match="period:hour coarsens timestamps; found date"):
+        Attribute("day", Role.SENSITIVE, Kind.DATE, coarsen=Coarsening(period="hour"))

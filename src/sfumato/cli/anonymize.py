@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
-from sfumato.cli.engine import EngineOptions
+from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.gate import attack, page, say_fallen, say_risks
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, RoleOptions, TableInput
+from sfumato.cli.options import Flag, RoleOptions, TableInput, Whole
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
 from sfumato.core.files import Staging
@@ -47,6 +47,8 @@ def anonymize(
     ledger: Path | None = None,
     naming: NamingOptions = NamingOptions(),
     explain: Flag = False,
+    sample: Whole = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Write an anonymous table, its public card and, if asked, the steward's report.
@@ -63,15 +65,20 @@ def anonymize(
         ledger: Budget file that pays first (safepub, private-mondrian), or lists the release outside its bound (all
             others); see sfumato budget.
         explain: List all minimal generalisations and their costs (incognito).
+        sample: Try on so many random rows: what is written is marked as a trial and is not a release.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, and beside it what only the steward may know (information_loss).
     """
     refuse_mixed_output(output, card, json=json)
     schema = intake.declared(reading.under(roles.build()))
     chosen = chosen_anonymizer(algorithm)
     asked = asked_models(models, schema, needed=not chosen.private)
+    if sample is not None and (ledger is not None or chosen.private):
+        raise ParameterError("--sample is a trial that nobody pays for; leave --ledger and private algorithms out")
     if engine.spark:
-        _refuse_single({"--ledger": ledger, "--explain": explain or None})
-        reading.refuse_for("spark")
+        _refuse_single({"--ledger": ledger, "--explain": explain or None, "--sample": sample})
+        refuse_folder_force(force=force)
+        reading.refuse_layout("spark", schema)
         from sfumato.engines.spark import anonymize_folder
 
         with steps(4 if report is None else 5) as step, listening(step.share):
@@ -92,19 +99,22 @@ def anonymize(
         return 0
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
-    with Staging() as staging, steps(5 if report else 4) as step:
+    given = [table, ledger, *roles.files(schema)]
+    with Staging(force=force, inputs=given) as staging, steps(5 if report else 4) as step:
         outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         from sfumato.tabular.charge import Charge
+        from sfumato.tabular.trial import mark_trial, sample_rows
 
         original, charge = Charge.read(ledger, table, empty=chosen.private, reading=schema.reading)
         tell_guesses(original, schema)
-        original = chosen.take_in(original, schema)
+        original = chosen.take_in(original if sample is None else sample_rows(original, sample), schema)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
             release = _released(chosen, original, schema, asked, charge)
+            release = release if sample is None else mark_trial(release)
         step("attacking")
         with listening(step.share):
             found = attack(release, original, schema)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from sfumato.cli.algorithms import ModelOptions, PlainAlgorithm, asked_models, partition_anonymizer
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
+from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.options import Flag, Input, RoleOptions, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
@@ -19,11 +20,13 @@ def composition(
     roles: RoleOptions = RoleOptions(),
     models: ModelOptions = ModelOptions(),
     algorithm: PlainAlgorithm = "mondrian",
+    reading: InputOptions = InputOptions(),
     query: Literal["inclusion", "overlap", "expected"] = "inclusion",
     answer: Literal["count", "sum", "mean"] = "count",
     trials: Whole = 1000,
     seed: Whole = 0,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack noisy answers on an anonymised table: drop one row, anonymise again, ask for what vanished.
@@ -32,7 +35,7 @@ def composition(
     the ratio of densities and the least ε that the answers have. Exit code 1 if the claim is refuted.
 
     Args:
-        table: File to read: CSV (also .gz), Parquet, JSON lines or Arrow; - is standard input.
+        table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input.
         epsilon: The ε that the noise is drawn for, and that is claimed.
         algorithm: How the table is anonymised.
         query: How generalised rows are counted: inside the query, touching it, or by the share inside.
@@ -40,19 +43,19 @@ def composition(
         trials: How many random rows are dropped, and how many added.
         seed: Draws the rows that are dropped and added.
         output: File for the evidence, which names rows: the steward's, never published.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the finding as JSON.
     """
     from sfumato.audit import composition as attack
     from sfumato.core.progress import listening
-    from sfumato.table import read
 
-    schema = roles.build()
+    schema = reading.under(roles.build())
     asked, chosen = asked_models(models, schema), partition_anonymizer(algorithm)
     times, start = 0 if trials is None else trials, seed or 0
-    with Staging() as staging, steps(2) as step:
+    with Staging(force=force, inputs=[table, *roles.files(schema)]) as staging, steps(2) as step:
         place = None if output is None else staging.place(output)
         step("reading")
-        original = read(table)
+        original = read_told(table, reading, schema)
         step("attacking")
         with listening(step.share):
             finding = attack(

@@ -37,9 +37,10 @@ def epsilon(
     secure: Flag = False,
     again: Annotated[Path | None, Parameter(metavar="EVIDENCE")] = None,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
-    """Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit code 1 if refuted.
+    """Measure a lower bound of a mechanism's ε by trials on neighbouring inputs; exit code 1 if refuted.
 
     By name: any installed mechanism, the bare sampler discrete-laplace, and the broken half-laplace, same-seed,
     float-laplace, wrong-sensitivity, exponential-without-two. A function of yours is given as module:function and takes
@@ -57,6 +58,7 @@ def epsilon(
         secure: Draw from the secure samplers that releases use; slower, and no run is like another.
         again: Measure the event in this file of evidence on new trials.
         output: File for the evidence.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the finding as JSON.
     """
     if secure and seed is not None:
@@ -68,7 +70,7 @@ def epsilon(
     number = None if secure else secrets.randbits(32) if seed is None else seed
     how: dict[str, Any] = {"claim": claim, "delta": delta, "trials": trials or 0, "confidence": confidence}
     asked = {**how, "left": left, "right": right, "size": size, "seed": number}
-    with Staging() as staging, steps(1) as step, listening(step.share):
+    with Staging(force=force, inputs=[again]) as staging, steps(1) as step, listening(step.share):
         place = None if output is None else staging.place(output)
         step("audit:")
         from sfumato.audit.epsilon.subjects import audit_mechanism, repeat_evidence

@@ -28,6 +28,7 @@ def linkage(
     hierarchy: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=FILE", show_default=False)] = (),
     reading: InputOptions = InputOptions(),
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Link a release with an identified list: who is tied to few rows, and what do the rows tell?
@@ -45,14 +46,16 @@ def linkage(
         schema: TOML file that tells types, missing marks, orders and hierarchies.
         hierarchy: Hierarchy of a column, as in zip=zip.csv, so that its labels can be read; may be repeated.
         output: File for the evidence, which names rows of the list: the steward's, never published.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     from sfumato.audit import linkage as attack
 
     columns, wanted = names(on), names(sensitive)
-    known = reading.under(RoleOptions(quasi=on, sensitive=sensitive, schema=schema, hierarchy=hierarchy).build())
+    options = RoleOptions(quasi=on, sensitive=sensitive, schema=schema, hierarchy=hierarchy)
+    known = reading.under(options.build())
     rows, values = 2 if k is None else k, 2 if l is None else l
-    with Staging() as staging, steps(2) as step:
+    with Staging(force=force, inputs=[release, voters, *options.files(known)]) as staging, steps(2) as step:
         place = None if output is None else staging.place(output)
         step("reading")
         tables = read_told(release, reading, known), read_told(voters, reading, known)

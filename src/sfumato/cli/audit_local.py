@@ -20,6 +20,7 @@ def local(
     *reports: Annotated[Path, Parameter(name="REPORTS")],
     trials: Whole = TRIALS,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack files of local reports: the header's ε, the perturbing step, and a guess at every value.
@@ -30,12 +31,13 @@ def local(
         reports: Report files, as `sfumato local perturb` writes them.
         trials: How many reports of made-up values are drawn for each attack.
         output: File for the evidence.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     from sfumato.audit.local import local_files
 
     drawn = TRIALS if trials is None else trials
-    with Staging() as staging, steps(1) as step, listening(step.share):
+    with Staging(force=force, inputs=reports) as staging, steps(1) as step, listening(step.share):
         place = None if output is None else staging.place(output)
         step("attacking")
         findings = local_files(reports, trials=drawn)

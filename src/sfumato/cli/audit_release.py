@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
+from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
@@ -28,9 +29,11 @@ def release(
     original: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     schema: Path | None = None,
     control: Path | None = None,
+    reading: InputOptions = InputOptions(),
     attacks: Whole = ATTACKS,
     trials: Whole = TRIALS,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack a release from its card alone: the file, its measures, its models, its noise, its columns.
@@ -48,14 +51,15 @@ def release(
         attacks: How many people each attack on the columns tries.
         trials: How often a named mechanism is run on made-up inputs.
         output: File for the evidence; with the original, the steward's.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     from sfumato.audit import release as attack
     from sfumato.core.progress import listening
 
     runs = TRIALS if trials is None else trials
-    beside = _original(original, schema, control, ATTACKS if attacks is None else attacks)
-    with Staging() as staging, steps(1) as step:
+    beside = _original(original, schema, control, reading, ATTACKS if attacks is None else attacks)
+    with Staging(force=force, inputs=[card, path, original, schema, control]) as staging, steps(1) as step:
         place = None if output is None else staging.place(output)
         step("attacking")
         with listening(step.share):
@@ -66,7 +70,9 @@ def release(
     return say(findings, json=json)
 
 
-def _original(original: Path | None, schema: Path | None, control: Path | None, attacks: int) -> Original | None:
+def _original(
+    original: Path | None, schema: Path | None, control: Path | None, reading: InputOptions, attacks: int
+) -> Original | None:
     """Return what the steward has beside the release; a schema or a control group alone is refused."""
     if original is None:
         for name, given in (("--schema", schema), ("--control", control)):
@@ -75,9 +81,7 @@ def _original(original: Path | None, schema: Path | None, control: Path | None, 
         return None
     from sfumato.audit import Original
     from sfumato.schema import Schema
-    from sfumato.table import read
 
-    declared = None if schema is None else Schema.from_toml(schema)
-    reading = None if declared is None else declared.reading
-    others = None if control is None else read(control, reading=reading)
-    return Original(read(original, reading=reading), declared, others, attacks)
+    declared = None if schema is None else reading.under(Schema.from_toml(schema))
+    group = None if control is None else read_told(control, reading, declared)
+    return Original(read_told(original, reading, declared), declared, group, attacks)

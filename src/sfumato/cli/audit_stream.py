@@ -28,6 +28,7 @@ def stream(
     confidence: float = 0.999,
     seed: Whole = None,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Attack a stream publisher: guess its records, compare equal values, watch sizes and times, weigh the values.
@@ -46,6 +47,7 @@ def stream(
         confidence: How sure each bound is.
         seed: Repeats a run exactly; without it one is drawn and kept in the evidence.
         output: File for the evidence.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     import secrets
@@ -57,7 +59,7 @@ def stream(
 
     start = secrets.randbits(32) if seed is None else seed
     asked = {"records": records or 0, "streams": streams or 0, "trials": trials or 0, "confidence": confidence}
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force) as staging, steps(1) as step:
         place = None if output is None else staging.place(output)
         step("attacking")
         with listening(step.share):

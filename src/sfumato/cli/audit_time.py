@@ -20,6 +20,7 @@ def time(
     confidence: float = 0.999,
     seed: Whole = None,
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Look for a question whose time tells whether somebody's rows are there; exit code 1 if one is found.
@@ -34,10 +35,11 @@ def time(
         confidence: How sure a refutation is, over all questions together.
         seed: Repeats the order of the runs.
         output: File for the evidence.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
     number = secrets.randbits(32) if seed is None else seed
-    with Staging() as staging, steps(1) as step, listening(step.share):
+    with Staging(force=force) as staging, steps(1) as step, listening(step.share):
         place = None if output is None else staging.place(output)
         step("audit:")
         from sfumato.audit.time_questions import audit_sessions

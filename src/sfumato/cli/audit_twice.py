@@ -14,6 +14,7 @@ from sfumato.core.files import Staging
 def twice(
     *command: Annotated[str, Parameter(name="COMMAND", allow_leading_hyphen=True)],
     output: EvidenceFile = None,
+    force: Flag = False,
     json: Flag = False,
 ) -> int:
     """Run a command twice on neighbouring rows, forced to the same random outcomes; exit code 1 if refuted.
@@ -26,12 +27,13 @@ def twice(
     Args:
         command: The command to attack: stream, anonymize, query, local perturb or local mean, with all its options.
         output: File for the evidence, which names rows: the steward's, never published.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the finding as JSON.
     """
     from sfumato.audit.twin.command import command_path
     from sfumato.cli.main import run
 
-    with Staging() as staging:
+    with Staging(force=force) as staging:
         place = None if output is None else staging.place(output)
         finding = command_path(run, command).attack()
         if place is not None:

@@ -40,22 +40,22 @@ def create(
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
 ) -> int:
-    """Make a budget for a data set, kept in a ledger file; an existing file is never replaced.
+    """Make a privacy budget for a data set in a new ledger file; an existing file is never replaced.
 
     Args:
         ledger: File to make; keep it safe, and never restore an older copy of it.
         data: CSV (also .gz), Excel or Parquet file, a folder for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
         schema: TOML file that declares types, bounds and categories, without looking at the rows.
         epsilon: The privacy loss that all answers together may reach.
-        delta: The probability with which that may fail; needed by zcdp, and to find keys that are not declared.
+        delta: Probability that this bound fails; needed by zcdp, and to find keys that are not declared.
         accountant: How losses add up: pure ε, or zero-concentrated (less noise for many questions).
         protect: The unit: rows, or person:ID:ROWS:GROUPS for at most ROWS rows in each of at most GROUPS groups.
-        neighbours: Whether a unit is there or not, or has other values.
+        neighbours: What differs between neighbouring data sets: one unit is present or absent, or has other values.
         analyst: Who may ask, and up to which ε of their own; may be repeated. Without it anybody may.
         deadline: Every answer leaves after exactly this many seconds, to hide timing; 0 hides nothing.
         horizon: The budget counts over each such span (30d, 12h); without it for ever.
-        population: Whom the budget is about, in your words; without it the table's name.
-        other_people: Another ledger over the same rows is about other people; without it a second one is refused.
+        population: The people whom the budget is about, in your words; the table's name unless given.
+        other_people: Allow a second ledger over the same rows, because it is about other people.
     """
     from sfumato.dp.ledger.shares import read_shares
     from sfumato.dp.ledger.terms import Terms
@@ -74,7 +74,7 @@ def create(
         declared = reading.under(intake.declared(Schema.from_toml(schema)))
         rows: Any = data
         if engine.spark:
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark", declared)
             from sfumato.engines.spark.queries import SparkRows
 
             rows = SparkRows.of_folder(data, declared, engine.master)
@@ -89,7 +89,7 @@ def create(
 
 
 def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
-    """Show what was spent, by whom and on what, and what is left.
+    """Show what was spent, by whom and on which questions, and what is left.
 
     Args:
         ledger: The ledger file.
@@ -149,7 +149,7 @@ def verify(
 
 
 def thaw(ledger: LedgerFile, /) -> int:
-    """Let a ledger answer again that was frozen because an answer overran its deadline.
+    """Unfreeze a ledger that was frozen because an answer overran its deadline.
 
     Args:
         ledger: The ledger file.
@@ -185,8 +185,10 @@ def new_version(
         from sfumato.engines.spark.queries import SparkRows
 
         rows = SparkRows.of_ledger(ledger, engine.master, data)
-    session = Session.open(ledger, data=rows)
-    number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
+    with steps(1) as step:
+        step("reading")
+        session = Session.open(ledger, data=rows)
+        number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
     tell_sentences(session.rows.guesses)
     intake.tell(session.parse_report, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")

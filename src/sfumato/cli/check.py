@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.intake import IntakeOptions
-from sfumato.cli.options import Columns, Flag, TableInput, names
+from sfumato.cli.options import Columns, Flag, TableInput, Whole, names
+from sfumato.cli.progress import steps
+from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
-    from sfumato.table import ParseReport
+    from sfumato.evaluate.agreement import Agreement
+    from sfumato.release import Card
+    from sfumato.schema import Schema
+    from sfumato.table import ParseReport, Table
 
 
 def check(
     table: TableInput,
     /,
     *,
-    quasi: Columns,
+    quasi: Columns = (),
     sensitive: Columns = (),
     require: Columns = (),
     schema: Path | None = None,
+    card: Path | None = None,
     c: float = 2.0,
+    sample: Whole = None,
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
@@ -33,57 +42,156 @@ def check(
 ) -> int:
     """Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.
 
-    Cells may be values, ranges, sets or *: rows belong together when they are written alike.
+    Cells may be values, ranges, sets or *: rows belong together when they are written alike. Columns are those named
+    here, those of the schema, or those of the card. With a card, exit code 1 also if the file is not what it says.
 
     Args:
         table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
             postgresql://USER@HOST/DATABASE#TABLE. With --engine spark, a file or folder of Parquet or CSV.
-        quasi: Columns an attacker may know, separated by commas.
-        sensitive: Confidential columns.
+        quasi: Columns an attacker may know, separated by commas; without it those of the schema or the card.
+        sensitive: Confidential columns; without it those of the schema or the card.
         require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
-        schema: TOML file that tells types, missing marks and the order of ordinal columns.
+        schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
+        card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
         c: The c of recursive (c, l)-diversity.
+        sample: Measure so many random rows only, to try; what holds on them may not hold on the table.
         json: Print the measures as JSON.
     """
     from sfumato.evaluate import Requirement
-    from sfumato.schema import Schema
+    from sfumato.evaluate.agreement import compare_with_card
+    from sfumato.evaluate.check import check as measure
     from sfumato.table.parse_report import IN_TABLES
 
+    if sample is not None and (require or card is not None or engine.spark):
+        raise ParameterError("--sample measures some rows to try; leave --require, --card and --engine spark out")
+    asked = _Asked.of(names(quasi), names(sensitive), schema, card)
     wanted = [Requirement.parse(entry) for entry in names(require)]
-    models = [model for entry in wanted for model in entry.models(names(sensitive))]
-    asked: Any = {"quasi": names(quasi), "sensitive": names(sensitive)}
-    declared = (Schema.from_toml(schema) if schema else Schema()).updated(Schema.from_roles(**asked))
-    asked |= {"schema": intake.declared(reading.under(declared)), "c": c, "models": models}
-    if engine.spark:
-        reading.refuse_for("spark")
-        found, read = _on_spark(table, engine.master, **asked)
-    else:
-        found, read = _on_this_machine(table, reading, **asked)
+    models = [model for entry in wanted for model in entry.models(asked.sensitive)]
+    asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
+    agreement, found = None, None
+    with steps(2) as step:
+        step("reading")
+        if engine.spark:
+            given = _on_spark(table, engine.master, reading, asked)
+        else:
+            given = _on_this_machine(table, reading, asked, sample)
+        step("measuring")
+        if asked.card is not None:
+            agreement = compare_with_card(
+                asked.card, given.table, given.digest, names=given.names, weights=given.weights
+            )
+        if asked.there(given.names):
+            weighed: Any = {"c": c, "models": models, "weights": given.weights}
+            found = measure(given.table, asked.quasi, asked.sensitive, schema=asked.schema, **weighed)
+    if found is None:  # a column of the card is missing: there is nothing to measure
+        return _say(None, [], agreement, card, json=json)
+    intake.tell(given.report, IN_TABLES)
     broken = [line for entry in wanted if (line := entry.breach(found))]
-    sys.stdout.write(json_text.dumps(found.as_json(), indent=2) + "\n" if json else _text(found))
-    intake.tell(read, IN_TABLES)
-    sys.stderr.writelines(f"sfumato: {line}\n" for line in broken)
-    return 1 if broken else 0
+    return _say(found, broken, agreement, card, json=json)
 
 
-def _on_this_machine(table: Path | str, reading: InputOptions, **asked: Any) -> tuple[Measures, ParseReport | None]:
-    from sfumato.evaluate.check import check as measure
+@dataclass(frozen=True)
+class _Asked:
+    """Which columns are measured, and what is known about them."""
+
+    quasi: list[str]
+    sensitive: list[str]
+    schema: Schema
+    card: Card | None
+
+    @classmethod
+    def of(cls, quasi: list[str], sensitive: list[str], schema: Path | None, card: Path | None) -> _Asked:
+        """Return the columns named on the command line, or those of the schema, or those of the card."""
+        from sfumato.audit.release import read_card
+        from sfumato.evaluate.agreement import roles_on_card
+        from sfumato.schema import Role, Schema
+
+        declared = Schema() if schema is None else Schema.from_toml(schema)
+        stated = None if card is None else read_card(card)
+        if not quasi and stated is not None:
+            quasi, of_card = roles_on_card(stated)
+            sensitive = sensitive or of_card
+        elif not quasi and schema is not None:
+            quasi, sensitive = list(declared.names(Role.QUASI)), sensitive or list(declared.names(Role.SENSITIVE))
+        elif not quasi:
+            raise ParameterError("no quasi-identifier was named; name them with --quasi, --schema or --card")
+        named = Schema.from_roles(quasi=quasi, sensitive=sensitive)
+        return cls(quasi, sensitive, declared.updated(named), stated)
+
+    def there(self, names: Sequence[str]) -> bool:
+        """Whether a file has the columns that the card, if there is one, says it has."""
+        return self.card is None or {column.name for column in self.card.released.columns} <= set(names)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The table that is measured: its rows, or each combination of its columns with the number of its rows."""
+
+    table: Table
+    digest: str
+    names: Sequence[str]
+    report: ParseReport | None = None
+    weights: Any = None
+
+
+def _on_this_machine(table: Path | str, reading: InputOptions, asked: _Asked, sample: int | None) -> _Given:
+    from sfumato.core.files import sha256_of
     from sfumato.evaluate.check import take_in_sensitive
 
-    held = read_told(table, reading, asked["schema"])
-    taken = take_in_sensitive(held, asked["sensitive"], asked["schema"])
-    return measure(taken, **asked), taken.intake
+    if asked.card is not None and not Path(table).is_file():
+        raise ParameterError(f"--card compares a file with its card; name the file, not '{table}'")
+    digest = "" if asked.card is None else sha256_of(Path(table))
+    held = read_told(table, reading, asked.schema)
+    if sample is not None:
+        from sfumato.tabular.trial import ON_A_SAMPLE, sample_rows
+
+        every, held = held.rows, sample_rows(held, sample)
+        sys.stderr.write(f"sfumato: {ON_A_SAMPLE.format(rows=held.rows, all=every)}\n")
+    if not asked.there(held.names):
+        return _Given(held, digest, held.names)
+    taken = take_in_sensitive(held, asked.sensitive, asked.schema)
+    return _Given(taken, digest, held.names, taken.intake)
 
 
-def _on_spark(table: Path | str, master: str | None, **asked: Any) -> tuple[Measures, ParseReport | None]:
-    from sfumato.engines.spark import check as measure
+def _on_spark(table: Path | str, master: str | None, reading: InputOptions, asked: _Asked) -> _Given:
+    import polars as pl
+
     from sfumato.engines.spark import read_folder, spark_session
     from sfumato.engines.spark.tables.intake import take_in_sensitive_rows
+    from sfumato.engines.spark.tables.measure import count_combinations
+    from sfumato.engines.spark.tables.release import digest_of
+    from sfumato.table import Table as Rows
 
-    rows, report = take_in_sensitive_rows(
-        read_folder(spark_session(master), table), asked["sensitive"], asked["schema"]
-    )
-    return measure(rows, **asked), report
+    reading.refuse_layout("spark", asked.schema)
+    frame = read_folder(spark_session(master), table)
+    digest = "" if asked.card is None else digest_of(Path(table))
+    if not asked.there(frame.columns):
+        return _Given(Rows(pl.DataFrame({name: [] for name in frame.columns})), digest, frame.columns)
+    rows, report = take_in_sensitive_rows(frame, asked.sensitive, asked.schema)
+    counted = count_combinations(rows, asked.quasi, asked.sensitive)
+    return _Given(Rows(counted.frame), digest, frame.columns, report, counted.weights)
+
+
+def _say(
+    found: Measures | None, broken: list[str], agreement: Agreement | None, card: Path | None, *, json: bool
+) -> int:
+    """Print the measures and whether the card is right; return the exit code."""
+    from msgspec import to_builtins
+
+    wrong = [*broken, *([] if agreement is None else [f"card: {line}" for line in agreement.broken])]
+    if json:
+        compared = {} if agreement is None else {"card": to_builtins(agreement)}
+        measures = {} if found is None else found.as_json()
+        sys.stdout.write(json_text.dumps({**measures, **compared}, indent=2, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("" if found is None else _text(found))
+        if agreement is not None:
+            verdict = "the file is what the card says" if agreement.holds else "THE FILE IS NOT WHAT THE CARD SAYS"
+            lines = [f"card          {card}: {verdict} ({', '.join(agreement.compared)})"]
+            lines += [f"  not compared: {line}" for line in agreement.untold]
+            sys.stdout.write("\n".join(lines) + "\n")
+    sys.stderr.writelines(f"sfumato: {line}\n" for line in wrong)
+    return 1 if wrong else 0
 
 
 def _text(found: Measures) -> str:

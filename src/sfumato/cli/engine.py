@@ -33,3 +33,14 @@ class EngineOptions:
         if self.master is not None and self.engine != "spark":
             raise ParameterError("--master names a Spark cluster; add --engine spark")
         return self.engine == "spark"
+
+
+def refuse_folder_force(*, force: bool) -> None:
+    """Refuse to replace a folder, as Spark writes: what lies in it may not be ours.
+
+    >>> refuse_folder_force(force=True)
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: --force replaces files, and Spark writes a folder; remove the folder yourself
+    """
+    if force:
+        raise ParameterError("--force replaces files, and Spark writes a folder; remove the folder yourself")

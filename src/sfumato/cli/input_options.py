@@ -74,12 +74,29 @@ class InputOptions:
         """Return the schema for a file that is written so."""
         return schema.read_as(self.reading())
 
-    def refuse_for(self, engine: str) -> None:
-        """Refuse what only a file on one machine can be read by."""
-        given = self.reading().to_mapping()
-        if given:
-            option = next(iter(given)).replace("_", "-")
-            raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
+    def refuse_layout(self, engine: str, schema: Schema | None = None) -> None:
+        """Refuse a layout of files where an engine reads them, which takes UTF-8 and finds the delimiter itself."""
+        from sfumato.table.formats.dialect import DELIMITERS, QUOTE
+        from sfumato.table.formats.encodings import is_utf_8
+
+        _refuse_first(self.reading().layout, engine)
+        pinned = self.reading() if schema is None else schema.reading
+        plain = is_utf_8(pinned.encoding) and pinned.quote in (None, QUOTE)
+        if not plain or pinned.delimiter not in (None, *DELIMITERS):
+            raise ParameterError(
+                f"[reading] of the schema is for a file that one machine reads; with --engine {engine} give CSV in "
+                "UTF-8 with double quotes, or Parquet"
+            )
+
+    def refuse_all(self, engine: str) -> None:
+        """Refuse every option where an engine reads rows in its own way alone."""
+        _refuse_first(self.reading(), engine)
+
+
+def _refuse_first(given: Reading, engine: str) -> None:
+    for name in given.to_mapping():
+        option = name.replace("_", "-")
+        raise ParameterError(f"--{option} is for files that one machine reads; leave it or --engine {engine} out")
 
 
 def read_told(place: Path | str, options: InputOptions, schema: Schema | None = None) -> Table:
@@ -95,7 +112,8 @@ def tell_guesses(table: Table, schema: Schema | None = None) -> None:
     """Tell the steward what was guessed about a file, and which of its cells look like something undeclared."""
     from sfumato.table.guesses import cell_guesses
 
-    tell_sentences((*table.guesses, *cell_guesses(table, schema)))
+    cells = [] if schema is None else cell_guesses(table, schema)
+    tell_sentences((*table.guesses, *cells))
 
 
 def tell_sentences(sentences: Iterable[str]) -> None:

@@ -37,7 +37,7 @@ class IntakeOptions:
     def declared(self, schema: Schema) -> Schema:
         """Return the schema with the share that was named on the command line."""
         if self.parse_report is not None:
-            refuse_output(self.parse_report)
+            refuse_output(self.parse_report, replaceable=False)
         return schema if self.max_failed is None else replace(schema, failed=self.max_failed)
 
     def tell(self, report: ParseReport | None, fate: Fate) -> None:

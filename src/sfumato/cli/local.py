@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from sfumato import plugins
-from sfumato.cli.engine import EngineOptions
+from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, Input
@@ -55,6 +55,7 @@ def perturb(
     protocol: Protocol = "auto",
     reading: InputOptions = InputOptions(),
     card: Path | None = None,
+    force: Flag = False,
     naming: NamingOptions = NamingOptions(),
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
@@ -73,6 +74,7 @@ def perturb(
         domain: Text file with the possible values, one a line; it is public and fixed beforehand.
         protocol: How a value becomes a report; auto takes the lowest predicted variance.
         card: Where the card goes; REPORTS.card.json unless named.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
     from sfumato.local.domain import read_domain
@@ -83,13 +85,16 @@ def perturb(
         if engine.spark:
             from sfumato.engines.spark.local import perturb_rows, read_rows
 
-            reading.refuse_for("spark")
+            refuse_folder_force(force=force)
+            reading.refuse_layout("spark")
             made = perturb_rows(read_rows(table, engine.master), output, domain=read_domain(domain), **asked)
         else:
             from sfumato.local.columns import write_perturbed
             from sfumato.schema import Schema
 
-            made = write_perturbed(read_told(table, reading, Schema()), output, domain=read_domain(domain), **asked)
+            rows = read_told(table, reading, Schema())
+            kept: Any = {"force": force, "keep": [table, domain]}
+            made = write_perturbed(rows, output, domain=read_domain(domain), **asked, **kept)
     chosen, final = made.protocol, made.card
     reason = f"\n  {chosen.reason}" if chosen.reason else ""
     lines = f"{final.released.rows} reports by {chosen.name} written to {output}, ε={chosen.spent:.6g} each{reason}\n"
@@ -106,6 +111,7 @@ def estimate(
     report: Path | None = None,
     ledger: Path | None = None,
     persons: str | None = None,
+    force: Flag = False,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -120,12 +126,13 @@ def estimate(
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes.
         ledger: Budget file about the same people that pays for the collection, once; see sfumato budget.
-        persons: ID:REPORTS, for a ledger that protects persons: one (ID) sent at most so many fresh reports.
+        persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) sends at most REPORTS reports.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
     refuse_mixed_output(output, card, json=json)
     charge = _charge(ledger, persons)
-    with Staging() as staging, steps(2) as step, listening(step.share):
+    with Staging(force=force, inputs=[*reports, ledger]) as staging, steps(2) as step, listening(step.share):
         outputs = Outputs.place(staging, output, card, report, naming.build())
         step("counting")
         if engine.spark:
@@ -170,6 +177,7 @@ def mean(
     naming: NamingOptions = NamingOptions(),
     ledger: Path | None = None,
     persons: str | None = None,
+    force: Flag = False,
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -187,7 +195,8 @@ def mean(
         raw: Leave the mean unbiased: it can lie outside the bounds.
         card: Where the card goes, if anywhere.
         ledger: Budget file about the same people that pays first; the same question again has the same answer, free.
-        persons: ID:REPORTS, for a ledger that protects persons: one (ID) has at most so many rows.
+        persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) has at most REPORTS rows.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, which has the mean among its measures.
     """
     from sfumato.release.statement import CardFiles
@@ -196,13 +205,13 @@ def mean(
     charge = _charge(ledger, persons)
     if charge is not None and engine.spark:
         raise ParameterError("--ledger needs all rows on one machine here; leave it or --engine spark out")
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force, inputs=[table, ledger]) as staging, steps(1) as step:
         files, names = None if card is None else CardFiles.place(staging, card), naming.build()
         step("estimating")
         if engine.spark:
             from sfumato.engines.spark.local import mean_of_rows, read_rows
 
-            reading.refuse_for("spark")
+            reading.refuse_layout("spark")
             made = mean_of_rows(read_rows(table, engine.master), **asked)
         else:
             from sfumato.local.columns import estimate_mean
@@ -215,7 +224,8 @@ def mean(
             files.write(final)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
-    lines = f"{words}, from {found.users} reports by {chosen.name}, ε={chosen.spent:.6g} each\n"
+    picked = " (auto: lowest worst-case variance)" if protocol == "auto" else ""
+    lines = f"{words}, from {found.users} reports by {chosen.name}{picked}, ε={chosen.spent:.6g} each\n"
     lines += "".join(f"  warning: {warning}\n" for warning in final.warnings)
     sys.stdout.write(final.to_json() if json else lines)
     return 0

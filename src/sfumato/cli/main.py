@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 from sfumato.cli.progress import INTERRUPTED
+from sfumato.core.compiling import COMPILING
 from sfumato.errors import SfumatoError
 from sfumato.version import __version__
 
 BAD_USAGE = 2
+FIRST_USE = "sfumato: compiling for the first use on this machine; later commands start at once\n"
 GROUPS = {
     "hierarchy": "Propose which wider label may stand for a value.",
     "audit": "Attack what was published.",
-    "budget": "What may be asked about a data set, and what was.",
-    "local": "Count what devices report that trust nobody.",
+    "budget": "Create, show and verify the privacy budget of a data set.",
+    "local": "Perturb values on devices that trust nobody, and estimate counts and means.",
 }
 COMMANDS = {  # what a person types: where it lies, and its first sentence; a command is loaded when it is used
     "anonymize": (
@@ -55,7 +57,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "audit epsilon": (
         "audit_epsilon:epsilon",
-        "Look for the least ε that a mechanism can have, by trials on neighbouring inputs; exit code 1 if refuted.",
+        "Measure a lower bound of a mechanism's ε by trials on neighbouring inputs; exit code 1 if refuted.",
     ),
     "audit composition": (
         "audit_composition:composition",
@@ -83,20 +85,20 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "audit release": (
         "audit_release:release",
-        "Attack a release from its card alone: the file, its measures, its models, its noise.",
+        "Attack a release from its card alone: the file, its measures, its models, its noise, its columns.",
     ),
     "budget create": (
         "budget:create",
-        "Make a budget for a data set, kept in a ledger file; an existing file is never replaced.",
+        "Make a privacy budget for a data set in a new ledger file; an existing file is never replaced.",
     ),
-    "budget show": ("budget:show", "Show what was spent, by whom and on what, and what is left."),
+    "budget show": ("budget:show", "Show what was spent, by whom and on which questions, and what is left."),
     "budget verify": (
         "budget:verify",
         "Check that a ledger was not rolled back, cut or edited; kept cards show what it held when they left.",
     ),
     "budget thaw": (
         "budget:thaw",
-        "Let a ledger answer again that was frozen because an answer overran its deadline.",
+        "Unfreeze a ledger that was frozen because an answer overran its deadline.",
     ),
     "budget new-version": ("budget:new_version", "Declare that the rows have changed; what was spent stays spent."),
     "query": ("query:query", "Ask a question in SQL; the answer has noise, and its price is debited first."),
@@ -153,7 +155,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Traceback (most recent call last):
     SystemExit: 2
     """
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    shown = sys.stderr  # not what stands there later: a command that is attacked must print alike when it runs again
+
+    def announce() -> None:
+        if not os.environ.get("SFUMATO_QUIET"):
+            shown.write(FIRST_USE)
+            shown.flush()
+
+    with COMPILING.told(announce):
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -57,6 +57,7 @@ class RoleOptions:
         hierarchy: Hierarchy of a column, as in age=age.csv or zip=zip.toml; may be repeated.
         coarsen: Rule for a sensitive or other column, as in cost=round:100,top:10000, cost=bands:0,500,1000,
             cost=microaggregate:10 or visited=period:month; may be repeated.
+        accept_unique: Columns to release as they are although their values single people out; the card warns of them.
     """
 
     quasi: Columns = ()
@@ -67,6 +68,7 @@ class RoleOptions:
     schema: Path | None = None
     hierarchy: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=FILE", show_default=False)] = ()
     coarsen: Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMN=RULE", show_default=False)] = ()
+    accept_unique: Columns = ()
 
     def build(self) -> Schema:
         """Return the schema file, if any, with the roles and hierarchies named on the command line laid over it."""
@@ -84,7 +86,19 @@ class RoleOptions:
             schema = _with_hierarchy(schema, entry)
         for entry in self.coarsen:
             schema = _with_rule(schema, entry)
-        return schema
+        return schema.accepting(names(self.accept_unique))
+
+    def files(self, schema: Schema) -> list[Path]:
+        """Return the files that the schema was built from: its own and those of its hierarchies.
+
+        >>> from sfumato.schema import Schema
+        >>> RoleOptions(schema=Path("people.toml")).files(Schema())
+        [PosixPath('people.toml')]
+        """
+        home = Path() if self.schema is None else self.schema.parent
+        named = [Path(column.hierarchy_file) for column in schema.columns.values() if column.hierarchy_file]
+        own = [] if self.schema is None else [self.schema]
+        return [*own, *named, *(home / file for file in named)]
 
 
 def _with_hierarchy(schema: Schema, entry: str) -> Schema:

@@ -25,7 +25,7 @@ def plan(
         ledger: The ledger file.
         question: The question in SQL.
         error: The largest error wanted: of a count, sum, mean or variance; of a quantile in rows of rank.
-        confidence: With which probability the error stays below.
+        confidence: Probability that the error stays below the bound.
         rows: A public guess of how many rows a group has; needed for means and variances.
         json: Print the plan as JSON.
     """

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self
 
+from sfumato.core.progress import listening
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -41,7 +43,7 @@ class Steps:
 
 @contextmanager
 def steps(total: int) -> Iterator[Steps]:
-    """Yield a function that announces the next of `total` steps; the bar vanishes at the end.
+    """Yield a function that announces the next of `total` steps and hears what algorithms tell; the bar vanishes.
 
     >>> with steps(2) as step:
     ...     step("reading")
@@ -54,7 +56,9 @@ def steps(total: int) -> Iterator[Steps]:
 
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield Steps(bar, bar.add_task("starting", total=total))
+        shown = Steps(bar, bar.add_task("starting", total=total))
+        with listening(shown.share):
+            yield shown
 
 
 class Interrupts:

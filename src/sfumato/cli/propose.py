@@ -4,24 +4,48 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from sfumato.cli.input_options import InputOptions, read_told
-from sfumato.cli.options import TableInput
+from cyclopts import Parameter
+
+from sfumato.cli.input_options import InputOptions, read_told, tell_sentences
+from sfumato.cli.options import Flag, TableInput
+from sfumato.cli.progress import steps
+from sfumato.core.files import Staging
+
+Output = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")]
 
 
-def schema(table: TableInput, /, *, reading: InputOptions = InputOptions()) -> int:
+def schema(
+    table: TableInput,
+    /,
+    *,
+    reading: InputOptions = InputOptions(),
+    output: Output = None,
+    force: Flag = False,
+) -> int:
     """Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.
 
     Args:
         table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
             postgresql://USER@HOST/DATABASE#TABLE.
+        output: File to write; standard output unless named.
+        force: Replace an output that exists; a ledger, history, checkpoint or input is never replaced.
     """
     from sfumato.schema.propose import propose
+    from sfumato.table import read
     from sfumato.table.guesses import reading_lines
 
-    found = read_told(table, reading)
-    lines = [f"{line}\n" for line in ("", *reading_lines(found))]
-    sys.stdout.writelines([propose(found), *(lines if len(lines) > 1 else [])])
+    with Staging(force=force, inputs=[table]) as staging:
+        place = None if output is None else staging.place(output)
+        with steps(2) as step:
+            step("reading")
+            found = read(table, reading=reading.reading())
+            tell_sentences(found.guesses)
+            step("proposing roles")
+            lines = [f"{line}\n" for line in ("", *reading_lines(found))]
+            text = "".join([propose(found), *(lines if len(lines) > 1 else [])])
+        _write(text, place)
     return 0
 
 
@@ -32,6 +56,8 @@ def suggest(
     column: str,
     schema: Path | None = None,
     reading: InputOptions = InputOptions(),
+    output: Output = None,
+    force: Flag = False,
 ) -> int:
     """Propose a hierarchy for a column as a TOML file to read, change and use with --hierarchy.
 
@@ -40,10 +66,24 @@ def suggest(
             postgresql://USER@HOST/DATABASE#TABLE.
         column: The column to generalise.
         schema: TOML file that tells the column's type, missing marks and, if ordinal, its order.
+        output: File to write; standard output unless named.
+        force: Replace an output that exists; a ledger, history, checkpoint or input is never replaced.
     """
     from sfumato.schema import Schema
     from sfumato.schema.propose import suggest_column
 
-    known = reading.under(Schema() if schema is None else Schema.from_toml(schema))
-    sys.stdout.write(suggest_column(read_told(table, reading, known), column, known).text)
+    with Staging(force=force, inputs=[table, schema]) as staging:
+        place = None if output is None else staging.place(output)
+        known = reading.under(Schema() if schema is None else Schema.from_toml(schema))
+        with steps(1) as step:
+            step("reading")
+            text = suggest_column(read_told(table, reading, known), column, known).text
+        _write(text, place)
     return 0
+
+
+def _write(text: str, place: Path | None) -> None:
+    if place is None:
+        sys.stdout.write(text)
+    else:
+        place.write_text(text, encoding="utf-8")

@@ -31,6 +31,7 @@ def query(
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
     rows: Whole = None,
+    force: Flag = False,
     naming: NamingOptions = NamingOptions(),
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
@@ -50,7 +51,8 @@ def query(
         output: File for the rows; the card goes beside it.
         post: Post-processing, which costs nothing.
         plot: SVG file with a picture of the answer.
-        rows: A public guess of how many rows a group has: refuses a MIN, MAX or quantile that would be the median.
+        rows: Public guess of the rows in a group; a MIN, MAX or quantile that the noise would hide is then refused.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the answer with its card as JSON.
     """
     from sfumato.dp.answer import Answer, AnswerFiles
@@ -61,7 +63,7 @@ def query(
 
         return answer_picture(answer)
 
-    with Staging() as staging, steps(1) as step:
+    with Staging(force=force, inputs=_files_read(ledger) if force else ()) as staging, steps(1) as step:
         files, names = AnswerFiles.place(staging, output, plot), naming.build()  # before anything is paid
         step("asking")
         data: Any = None
@@ -76,9 +78,16 @@ def query(
         sys.stdout.write(answer.to_json() + "\n")
         return 0
     rows_written = f"{len(answer.stored.cells)} rows written to {output}\n"
-    sys.stdout.write(answer.frame.write_csv() if output is None else rows_written)
+    sys.stdout.write(answer.rows.write_csv() if output is None else rows_written)
     for note in answer.notes:
         sys.stderr.write(f"{note}\n")
     spent = "nothing (asked before)" if str(answer.spent) == "nothing" else answer.spent
     sys.stderr.write(f"spent {spent}, left {answer.left}\n")
     return 0
+
+
+def _files_read(ledger: Path) -> list[str | Path | None]:
+    """Return the ledger's own file and, if it is one, that of the rows."""
+    from sfumato.dp.ledger.ledger import Ledger
+
+    return [ledger, Ledger.open(ledger).facts.get("data")]

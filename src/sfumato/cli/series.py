@@ -64,6 +64,7 @@ def republish(
     intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
+    force: Flag = False,
     naming: NamingOptions = NamingOptions(),
     json: Flag = False,
 ) -> int:
@@ -80,6 +81,7 @@ def republish(
         changed: What to do if somebody's sensitive values are not those of an earlier release; needs --person.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
+        force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
     """
     from sfumato.tabular.republication.republish import republish as publish
@@ -88,7 +90,7 @@ def republish(
         raise ParameterError("--card and --report go with a file of the release; say with -o where it goes")
     schema = intake.declared(reading.under(roles.build()))
     asked, chosen = asked_models(models, schema), chosen_anonymizer(algorithm)
-    with Staging() as staging, steps(3) as step:
+    with Staging(force=force, inputs=[table, *roles.files(schema)]) as staging, steps(3) as step:
         outputs = None if output is None else Outputs.place(staging, output, card, report, naming.build())
         step("reading")
         original = chosen.take_in(read_told(table, reading, schema), schema)

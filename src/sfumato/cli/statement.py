@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.naming_options import NamingOptions
+from sfumato.cli.options import Flag
 from sfumato.core.files import Staging
 
 
@@ -18,12 +19,14 @@ def statement(
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="FILE")] = None,
     naming: NamingOptions = NamingOptions(),
+    force: Flag = False,
 ) -> int:
     """Say in plain words what a card says: what was published, promised, changed and attacked, with lines to sign.
 
     Args:
         card: The public card of a release.
         output: File to write, HTML if it ends in .html and text if it ends in .txt; without it text is printed.
+        force: Replace an output that exists; a ledger, history, checkpoint or input is never replaced.
     """
     from sfumato.release import Card, Statement
 
@@ -31,6 +34,6 @@ def statement(
     if output is None:
         sys.stdout.write(made.text())
         return 0
-    with Staging() as staging:
+    with Staging(force=force, inputs=[card]) as staging:
         staging.place(output).write_text(made.in_form(output.suffix), encoding="utf-8")
     return 0

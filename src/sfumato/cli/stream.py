@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
+from sfumato.cli.input_options import InputOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Columns, Flag, Input, Whole, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
@@ -98,17 +99,18 @@ class FileOptions:
         checkpoint: Folder from which a killed run goes on with the same noise and no record lost; keep it secret.
         ledger: Budget that is charged before anything is drawn.
         card: Where the card goes; OUT.card.json unless named.
-        report: The steward's own file about the records, as JSON: cells read, missing, failed, out of bounds, and what
-            was left out. Never publish it.
-        max_failed: The largest share of a column's first cells that may fail to be read before the stream is refused.
+        parse_report: JSON file for what became of the records: cells read, missing, failed, out of bounds, and what was
+            left out; do not publish it.
+        max_failed: Share of the first filled cells of a column that may not be read; 0.01 unless named here or in the
+            schema. More are refused before anything leaves.
         follow: Keep reading a text file while it grows; on Spark, a folder.
     """
 
     checkpoint: Annotated[Path | None, Parameter(metavar="DIR")] = None
     ledger: Path | None = None
     card: Path | None = None
-    report: Annotated[Path | None, Parameter(metavar="JSON")] = None
-    max_failed: Annotated[float, Parameter(metavar="SHARE")] = 0.01
+    parse_report: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    max_failed: Annotated[float | None, Parameter(metavar="SHARE")] = None
     follow: Flag = False
 
 
@@ -121,6 +123,7 @@ def stream(
     options: PublisherOptions = PublisherOptions(),
     records: RecordOptions = RecordOptions(),
     on_bad: Annotated[str, Parameter(metavar="ACTION")] = "clamp",
+    written: InputOptions = InputOptions(),
     files: FileOptions = FileOptions(),
     naming: NamingOptions = NamingOptions(),
     engine: EngineOptions = EngineOptions(),
@@ -142,7 +145,9 @@ def stream(
     from sfumato.stream.setup import build
 
     asked = {**given(options, "publisher"), **given(records, ""), "quasi": tuple(names(records.quasi))}
-    setup = build(options.publisher, names(column), on_bad=on_bad, **asked)
+    if engine.spark:
+        written.refuse_all("spark")
+    setup = build(options.publisher, names(column), on_bad=on_bad, reading=written.reading(), **asked)
     kept = {**vars(files), "naming": naming.build()}
     epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
     try:
@@ -196,7 +201,7 @@ def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> i
     (sys.stderr if output == STDOUT else sys.stdout).write("\n".join(lines) + "\n")
     if outcome.complete:
         if outcome.intake.columns:  # not on Spark, which has many readers
-            sys.stderr.writelines(f"(for the steward) {line}\n" for line in outcome.intake.lines())
+            sys.stderr.writelines(f"sfumato: {line} (for the steward)\n" for line in outcome.intake.lines())
         return 0
     hidden = str(outcome.card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
     records = "records that came" if hidden else f"{progress.held} records"

@@ -1,15 +1,15 @@
 """Files that appear whole: several outputs together or not at all, and records that survive a crash.
 
-An output is written beside its place under a temporary name, and a finished set is linked into place without ever
-replacing a file that is already there. The order of steps of a durable write is that of Pillai et al. (2014): write
-beside, flush, rename, flush the folder.
+An output is written beside its place under a temporary name, and a finished set is linked into place; a file that is
+already there is replaced only where that is asked for, and never a ledger, a kept folder or an input. The order of
+steps of a durable write is that of Pillai et al. (2014): write beside, flush, rename, flush the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from typing import Self
 from sfumato.errors import InputError
 
 LOCK = ".lock"
+DATABASE = b"SQLite format 3\0"  # how the file of a ledger begins
 
 
 def sha256_of(path: Path) -> str:
@@ -36,6 +37,9 @@ def sha256_of(path: Path) -> str:
 class Staging:
     """Collects output files and moves them into place when the block ends without an error.
 
+    `force` replaces files that are there, except a ledger, what lies in the folder of a history or checkpoint, and
+    the files in `inputs` (also under another name: they are compared by device and inode).
+
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "card.json"
     >>> with Staging() as staging:
@@ -44,10 +48,15 @@ class Staging:
     False
     >>> target.read_text()
     '{}'
+    >>> with Staging(force=True) as staging:
+    ...     _ = staging.place(target).write_text("{1}")
+    >>> target.read_text()
+    '{1}'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, force: bool = False, inputs: Sequence[str | Path | None] = ()) -> None:
         self._moves: list[tuple[Path, Path]] = []
+        self._force, self._inputs = force, [Path(path) for path in inputs if path is not None]
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +64,7 @@ class Staging:
     def place(self, target: str | Path) -> Path:
         """Return the temporary path to write for `target`; refuse a target that exists or cannot be made."""
         path = Path(target)
-        refuse_output(path)
+        self._refuse(path)
         if any(path.resolve() == taken.resolve() for _, taken in self._moves):
             raise InputError(f"output '{path}' is named twice; choose another name for one of the two")
         temporary = path.with_name(f".partial-{os.getpid()}-{path.name}")  # with the ending, which tells a format
@@ -75,36 +84,89 @@ class Staging:
         if isinstance(error, OSError):
             raise InputError(f"output cannot be written: {error.strerror or error}") from error
 
+    def _refuse(self, path: Path) -> None:
+        if self._force and os.path.lexists(path):
+            refuse_replacing(path, self._inputs)
+        else:
+            refuse_output(path)
+
     def _commit(self) -> None:
-        done: list[Path] = []
+        done: list[tuple[Path, Path | None]] = []
         try:
             for temporary, target in self._moves:
-                _move_without_replacing(temporary, target)
-                done.append(target)
+                if self._force:
+                    self._refuse(target)  # it may have become another file meanwhile
+                done.append((target, _move(temporary, target, replace=self._force)))
         except BaseException as error:
-            for moved in done:
+            for moved, before in reversed(done):
                 with suppress(OSError):
-                    moved.unlink()
+                    moved.unlink() if before is None else before.replace(moved)
             if isinstance(error, FileExistsError):
                 raise InputError(f"output '{target}' appeared meanwhile; choose another name") from error
             if isinstance(error, OSError):
                 raise InputError(f"output '{target}' cannot be written: {error.strerror or error}") from error
             raise
+        for _, before in done:
+            if before is not None:
+                before.unlink(missing_ok=True)
 
 
-def refuse_output(path: Path) -> None:
-    """Refuse a place for output that exists or cannot be made.
+def refuse_output(path: Path, *, replaceable: bool = True) -> None:
+    """Refuse a place for output that exists or cannot be made; `replaceable` says whether --force would help.
 
     >>> refuse_output(Path("no-such-folder/out.csv"))
     Traceback (most recent call last):
     sfumato.errors.InputError: output 'no-such-folder/out.csv' cannot be written: there is no folder 'no-such-folder'
     """
     if path.exists():
-        raise InputError(f"output '{path}' exists; remove it or choose another name")
+        further = ", or replace it with --force" if replaceable and path.is_file() else ""
+        raise InputError(f"output '{path}' exists; remove it or choose another name{further}")
     if not path.parent.is_dir():
         raise InputError(f"output '{path}' cannot be written: there is no folder '{path.parent}'")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
+
+
+def refuse_replacing(path: Path, inputs: Sequence[Path] = ()) -> None:
+    """Refuse to replace what is no plain file, a ledger, a file of a history or checkpoint, or one of the inputs.
+
+    >>> refuse_replacing(Path("."))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: output '.' is not a file; --force replaces files only; choose another name
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"output '{path}' is not a file; --force replaces files only; choose another name")
+    if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"output '{path}' is a file that this command reads; --force never replaces an input")
+    if (path.resolve().parent / LOCK).exists() or (path.parent / LOCK).exists():
+        raise InputError(f"output '{path}' lies in a history or checkpoint, which --force never changes")
+    if path.is_file() and _begins_with(path, DATABASE):
+        raise InputError(f"output '{path}' is a database, as ledgers are, which --force never replaces")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"output '{path}' cannot be written: folder '{path.parent}' is read-only")
+
+
+def _begins_with(path: Path, mark: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(mark)) == mark
+    except OSError as error:
+        raise InputError(f"output '{path}' cannot be replaced: {error.strerror or error}") from error
+
+
+def _move(temporary: Path, target: Path, *, replace: bool) -> Path | None:
+    """Move a file into place; return where the file that it replaces is kept until all are moved, if there is one."""
+    if not replace or not os.path.lexists(target):
+        _move_without_replacing(temporary, target)
+        return None
+    before = target.with_name(f".replaced-{os.getpid()}-{target.name}")
+    target.rename(before)
+    try:
+        _move_without_replacing(temporary, target)
+    except BaseException:
+        before.replace(target)
+        raise
+    return before
 
 
 def _move_without_replacing(temporary: Path, target: Path) -> None:

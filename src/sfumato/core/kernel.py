@@ -10,8 +10,25 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 import numba
+from numba.core import event
+
+from sfumato.core.compiling import COMPILING
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class _Listener(event.Listener):
+    """Passes on when Numba compiles; loading a kernel from the cache is no event."""
+
+    def on_start(self, event: event.Event) -> None:
+        COMPILING.begin(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: event.Event) -> None:
+        del event
+        COMPILING.end()
+
+
+event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
 def kernel(function: Function) -> Function:

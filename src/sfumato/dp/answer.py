@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from sfumato.core.display import SHOWN, as_html, one_line
 from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
 from sfumato.promise.cost import Accountant, Cost
@@ -111,6 +112,19 @@ class Answer:
     spent: Cost
     left: Cost
     head: str | None = None  # of the ledger's chain when the answer left
+    backend: str = "polars"  # the kind of dataframe that the rows came in
+
+    def _facts(self) -> dict[str, object]:
+        low, high = self.interval
+        one: dict[str, object] = {"value": self.value, "95 % interval": f"{low} to {high}"}
+        shown = {"rows": len(self.stored.cells)} if self.value is None else one
+        return {"question": self.stored.question, **shown, "spent": str(self.spent), "left": str(self.left)}
+
+    def __repr__(self) -> str:
+        return one_line("Answer", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Answer", self._facts(), self.rows.columns, self.rows.head(SHOWN).iter_rows())
 
     @property
     def value(self) -> Value:
@@ -130,7 +144,12 @@ class Answer:
         return first.scale[0] if first.scale else None
 
     @property
-    def frame(self) -> pl.DataFrame:
+    def frame(self) -> Any:
+        """The answers as rows, in the kind of dataframe that the data came in; polars for files and databases."""
+        return Table(self.rows, self.backend).restore(self.rows)
+
+    @property
+    def rows(self) -> pl.DataFrame:
         """The answers as rows: keys, then for each aggregate its value, low and high."""
         data: dict[str, Any] = {
             name: [cells[place] for cells in self.stored.cells] for place, name in enumerate(self.stored.keys)
@@ -218,7 +237,7 @@ class Answer:
     def to_json(self) -> str:
         """Return the answer's rows, what this look cost, what is left, and the card, as JSON."""
         content = {
-            "answer": self.frame.to_dicts(),
+            "answer": self.rows.to_dicts(),
             "spent": self.spent.to_dict(),
             "left": self.left.to_dict(),
             "notes": self.notes,
@@ -228,11 +247,13 @@ class Answer:
 
     def release(self) -> Release:
         """The answer as a release: its rows and its card."""
-        return Release(Table.from_frame(self.frame), self.card)
+        return Release(Table(self.rows, self.backend), self.card)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED) -> Card:
+    def save(
+        self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED, force: bool = False
+    ) -> Card:
         """Write the rows, the card (`PATH.card.json` unless named) and its statement, all or none; return the card."""
-        return self.release().save(path, card=card, naming=naming)
+        return self.release().save(path, card=card, naming=naming, force=force)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from sfumato.core.display import as_html, listed, one_line
 from sfumato.core.seam import choose
 from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
 from sfumato.dp.batch import mechanisms_together, simple_estimator
@@ -54,6 +55,7 @@ from sfumato.random.laws import Uniform
 from sfumato.release.card import Guarantee
 from sfumato.schema import Reading, Schema
 from sfumato.table import ParseReport
+from sfumato.table.table import backend_of
 
 Shown = TypeVar("Shown")
 Draw = Callable[[QueryableRows, int], bytes]
@@ -105,6 +107,37 @@ class Session:
 
     def __post_init__(self) -> None:
         check_deadline(self._seconds)
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+        return self.ledger.budget
+
+    @property
+    def left(self) -> Cost:
+        """What is left of the budget."""
+        return self.ledger.left
+
+    def _facts(self) -> dict[str, object]:
+        """What may be shown of a session: nothing that is computed from rows."""
+        return {
+            "table": self.table,
+            "columns": listed(self.schema.columns),
+            "protects": f"a {self.unit.words}",
+            "budget": str(self.budget.total),
+            "left": str(self.left),
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Session", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Session", self._facts())
+
+    @cached_property
+    def _backend(self) -> str:
+        """The kind of dataframe that answers come in."""
+        return backend_of(self.rows.given)
 
     @property
     def _seconds(self) -> float:
@@ -208,7 +241,7 @@ class Session:
 
         def show(kept: bytes, spent: Cost) -> Answer:
             stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
-            return Answer(stored, spent, self.ledger.left_for(analyst), self.ledger.head.text)
+            return Answer(stored, spent, self.ledger.left_for(analyst), self.ledger.head.text, self._backend)
 
         return self._buy(_Purchase(f"{compiled.text} at {cost}", promise, analyst), [compiled], draw, show)
 
@@ -266,7 +299,9 @@ class Session:
         def show(kept: bytes, spent: Cost) -> list[Answer]:
             left, head = self.ledger.left_for(analyst), self.ledger.head.text
             answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
-            return [Answer(_rename_columns(stored, entry), spent, left, head) for stored, entry in answers]
+            return [
+                Answer(_rename_columns(stored, entry), spent, left, head, self._backend) for stored, entry in answers
+            ]
 
         return self._buy(_Purchase(question, promise, analyst), compiled, draw, show)
 

@@ -17,6 +17,7 @@ import polars as pl
 
 from sfumato import plugins
 from sfumato.core.cells import limit_columns
+from sfumato.core.display import as_html, one_line
 from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.models import Model, measures, models_from_options
@@ -101,6 +102,23 @@ class Measures(msgspec.Struct, frozen=True):
     risk: Risk
     sensitive: dict[str, SensitiveMeasures]
     models: dict[str, float] = {}  # of further models: by the option that asks for one, its value
+
+    def _facts(self) -> dict[str, object]:
+        sensitive = {f"l of {name}": column.l_distinct for name, column in self.sensitive.items()}
+        return {
+            "rows": self.rows,
+            "classes": self.classes,
+            "k": self.k,
+            "unique rows": self.uniques,
+            **sensitive,
+            "highest risk": f"{self.risk.prosecutor_max:.4g}",
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Measures", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Measures", self._facts())
 
     def value(self, name: str) -> float:
         """Return one measure by its short name, the worst over all sensitive columns.

@@ -64,12 +64,15 @@ def write_perturbed(  # noqa: PLR0913  # what is reported, how, and where each f
     epsilon: float,
     protocol: str = AUTO,
     card: str | Path | None = None,
+    force: bool = False,
+    keep: Sequence[str | Path] = (),
     naming: Naming = UNNAMED,
 ) -> PerturbedColumn:
     """Write a report for every row of a table or a file, and a card with its statement; all or nothing.
 
     JSON lines if the name ends in .jsonl or .ndjson, packed otherwise; .gz after it compresses. A row whose value is
-    not in the domain is an error: leaving it out would be a report too.
+    not in the domain is an error: leaving it out would be a report too. `force` replaces files that exist, except
+    those in `keep`.
 
     >>> import tempfile
     >>> import polars as pl
@@ -82,7 +85,7 @@ def write_perturbed(  # noqa: PLR0913  # what is reported, how, and where each f
     target = Path(output)
     if str(output) == "-":
         raise InputError("reports are binary and go to a file; name one with -o")
-    with Staging() as staging:
+    with Staging(force=force, inputs=keep) as staging:
         data = staging.place(target)
         card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
         tell(0.0, "reading")

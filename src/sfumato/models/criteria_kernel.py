@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.kernel import kernel
+from sfumato.core.kernel import inlined, kernel
 from sfumato.models.criteria import CLOSENESS, DISTINCT, ENTROPY, SHARE, SLACK, Criteria
 
 
@@ -24,18 +24,46 @@ def criterion_holds(
     if kind == CLOSENESS:
         return bool(distance_from_table(criteria, index, counts, flow) <= first + SLACK)
     if kind == SHARE:
-        return bool(counts.max() <= (first + SLACK) * units)
+        return bool(largest(counts) <= (first + SLACK) * units)
     if kind == DISTINCT:
-        return bool((counts > 0).sum() >= first * (1 - SLACK))
+        return bool(values_met(counts) >= first * (1 - SLACK))
     if kind == ENTROPY:
         return bool(entropy(counts) >= math.log(first * (1 - SLACK)))
     return recursively_diverse(counts, first, second)
 
 
+# Plain loops: Numba compiles them in a tenth of the time that it needs for the sort, sum and maximum of an array.
+@inlined
+def total_of(counts: npt.NDArray[np.int64]) -> int:
+    """Return the sum of the counts."""
+    total = 0
+    for count in counts:
+        total += count
+    return total
+
+
+@inlined
+def largest(counts: npt.NDArray[np.int64]) -> int:
+    """Return the largest count."""
+    most = 0
+    for count in counts:
+        most = max(most, count)
+    return most
+
+
+@inlined
+def values_met(counts: npt.NDArray[np.int64]) -> int:
+    """Return how many values occur."""
+    met = 0
+    for count in counts:
+        met += count > 0
+    return met
+
+
 @kernel
 def entropy(counts: npt.NDArray[np.int64]) -> float:
     """Return the entropy of a histogram in nats."""
-    total = counts.sum()
+    total = total_of(counts)
     result = 0.0
     for count in counts:
         if count > 0:
@@ -46,9 +74,20 @@ def entropy(counts: npt.NDArray[np.int64]) -> float:
 @kernel
 def recursively_diverse(counts: npt.NDArray[np.int64], l: float, c: float) -> bool:
     """Return whether the top count is below c times the sum from the l-th largest count on."""
-    ordered = np.sort(counts)[::-1]
-    start = math.ceil(l * (1 - SLACK)) - 1
-    return bool(start < len(ordered) and ordered[start] > 0 and ordered[0] < c * ordered[start:].sum())
+    before = math.ceil(l * (1 - SLACK)) - 1  # so many counts are larger than the l-th
+    top = largest(counts)
+    rest, level, taken = total_of(counts), top, 0
+    while taken < before and level > 0:  # the largest counts, one value of them after the other
+        below = 0
+        for count in counts:
+            if count == level and taken < before:
+                rest -= count
+                taken += 1
+            elif count < level:
+                below = max(below, count)
+        if taken < before:
+            level = below
+    return bool(rest > 0 and top < c * rest)
 
 
 @kernel
@@ -57,7 +96,7 @@ def distance_from_table(
 ) -> float:
     """Return the earth mover's distance between a histogram and the table, by the mass across each cut."""
     offset = criteria.reference_start[criteria.column[index]]
-    total = counts.sum()
+    total = total_of(counts)
     running = 0.0
     flow[0] = 0.0
     for value in range(len(counts)):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from sfumato.core.display import as_html, one_line
 from sfumato.errors import InputError
 from sfumato.promise import Promise, span_words
 from sfumato.release.finding import Finding
@@ -134,6 +135,28 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     def private(self) -> bool:
         """Whether the release promises differential privacy: then nothing computed from its rows may be told."""
         return self.guarantee.neighbours is not None
+
+    @property
+    def promise_words(self) -> str:
+        """The promise in a few words: its model, its parameters and the unit it protects."""
+        parameters = ", ".join(f"{name} = {value}" for name, value in self.guarantee.parameters.items())
+        return f"{self.guarantee.model} ({parameters}) for each {self.guarantee.unit}"
+
+    def _facts(self) -> dict[str, object]:
+        refuted = sum(finding.refuted for finding in self.audits)
+        return {
+            "promise": self.promise_words,
+            "algorithm": self.algorithm,
+            "rows": self.released.rows,
+            "audits": f"{len(self.audits)}, {refuted} refuted",
+            "warnings": len(self.warnings),
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Card", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Card", self._facts())
 
     def to_json(self) -> str:
         """The card as indented JSON text."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from sfumato.core.display import as_html, one_line
 from sfumato.core.files import sha256_of
 
 REFUTED: Literal["REFUTED"] = "REFUTED"
@@ -30,6 +31,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["REFUTED", "NOT_REFUTED"]
     bound: float | None = None
     evidence: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def _facts(self) -> dict[str, object]:
+        reason = self.evidence.get("reason") or self.evidence.get("not audited")
+        reached = {} if self.bound is None else {"bound": f"{self.bound:g}"}
+        why = {"reason": reason} if reason else {}
+        return {"verdict": self.verdict.replace("_", " "), "claim": self.claim, **reached, **why}
+
+    def __repr__(self) -> str:
+        return one_line("Finding", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Finding", self._facts())
 
     @property
     def refuted(self) -> bool:

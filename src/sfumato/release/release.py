@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.display import SHOWN, as_html, listed, one_line
 from sfumato.core.files import Staging, sha256_of
 from sfumato.release.card import Card
 from sfumato.release.naming import UNNAMED, Naming
@@ -41,15 +42,35 @@ class Release:
     steward: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
+    def _facts(self) -> dict[str, object]:
+        card = self.card
+        classes = {} if card.released.classes is None else {"classes": card.released.classes}
+        return {
+            "rows": self.table.rows,
+            **classes,
+            "columns": listed(self.table.names),
+            "algorithm": card.algorithm,
+            "promise": card.promise_words,
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Release", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Release", self._facts(), self.table.names, self.table.frame.head(SHOWN).iter_rows())
+
     @property
     def frame(self) -> Any:
         """The released rows as the kind of dataframe that came in."""
         return self.table.restore(self.table.frame)
 
-    def save(self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED) -> Card:
+    def save(
+        self, path: str | Path, *, card: str | Path | None = None, naming: Naming = UNNAMED, force: bool = False
+    ) -> Card:
         """Write the data, the card (`PATH.card.json` unless named) and its statement; return the final card.
 
-        All files appear or none. A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`.
+        All files appear or none. A companion table `NAME` goes beside them: `out.csv` has `out.NAME.csv`. `force`
+        replaces files that exist.
 
         >>> import pathlib, tempfile, polars as pl
         >>> import sfumato as sf
@@ -62,7 +83,7 @@ class Release:
         """
         target = Path(path)
         find_format(target)  # refuses an unknown ending before anything is written
-        with Staging() as staging:
+        with Staging(force=force) as staging:
             data = staging.place(target)
             card_files = CardFiles.place(staging, card or target.with_name(target.name + ".card.json"))
             final = naming.name(self.stage_companions(staging, target, self.write(data, name=target.name)))

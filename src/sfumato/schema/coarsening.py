@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, TypeGuard
 
-from sfumato.core.calendar import PERIODS
+from sfumato.core.calendar import CLOCK_STEPS, PERIODS
 from sfumato.core.cells import range_text
 from sfumato.errors import SchemaError, suggestion
 from sfumato.schema.kinds import Kind
@@ -62,8 +62,8 @@ class Coarsening:
             return f"round must be a number above 0; found {self.round!r}"
         if self.microaggregate is not None and not (_is_whole(self.microaggregate) and self.microaggregate > 1):
             return f"microaggregate must be an integer of at least {LEAST_GROUP}; found {self.microaggregate!r}"
-        if self.period is not None and self.period not in PERIODS:
-            return f"period must be one of {', '.join(PERIODS)}; found {self.period!r}"
+        if self.period is not None and self.period not in CLOCK_STEPS:
+            return f"period must be one of {', '.join(CLOCK_STEPS)}; found {self.period!r}"
         if self.bands is None or (
             len(self.bands) > 1 and all(map(_is_number, self.bands)) and all(a < b for a, b in pairwise(self.bands))
         ):
@@ -147,15 +147,24 @@ class Coarsening:
             return None
         if not kind.numeric:
             return f"{self.text} coarsens numbers and dates; found {kind}"
-        numbers = kind in {Kind.INTEGER, Kind.NUMBER}
-        days = self.period is not None or _is_day(self.top) or _is_day(self.bottom)
-        if days and numbers:
+        if kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return self._misfit_of_days(kind)
+        if self.period is not None or _is_day(self.top) or _is_day(self.bottom):
             return f"{self.text} coarsens dates; found {kind}"
-        if not numbers and not days and self.microaggregate is None:
-            return f"{self.text} coarsens numbers; found {kind}, so give a period, for example month"
         given = (self.round, self.top, self.bottom, *(self.bands or ()))
         if kind is Kind.INTEGER and any(isinstance(value, float) and not value.is_integer() for value in given):
             return f"{self.text} is not whole; found {kind}"
+        return None
+
+    def _misfit_of_days(self, kind: Kind) -> str | None:
+        if self.microaggregate is not None and self.top is None and self.bottom is None:
+            return None
+        if kind is Kind.TIMESTAMP and self.period is None:
+            return f"{self.text} does not coarsen timestamps; give a period, for example hour"
+        if kind is Kind.DATE and self.period is not None and self.period not in PERIODS:
+            return f"{self.text} coarsens timestamps; found {kind}"
+        if self.period is None and self.microaggregate is None and not (_is_day(self.top) or _is_day(self.bottom)):
+            return f"{self.text} coarsens numbers; found {kind}, so give a period, for example month"
         return None
 
     def edges(self, bounds: tuple[Limit, Limit] | None) -> tuple[int | float, ...]:

@@ -22,27 +22,28 @@ from sfumato.schema.attribute import Attribute
 from sfumato.schema.detection import detected
 from sfumato.schema.kinds import PLAIN, Kind, is_missing, parse
 from sfumato.schema.roles import Role
-from sfumato.schema.schema import NamedColumns, Schema, toml_key, toml_value
+from sfumato.schema.schema import InferredColumn, NamedColumns, Schema, infer_columns, toml_key, toml_value
 from sfumato.schema.times import wall_time
 from sfumato.schema.written import Written
 
 OPENING = """\
-# Proposed schema: roles are guesses from names, types and limits are read from the rows. Correct them.
+# Proposed schema: roles are guesses from values and names, types and limits are read from the rows. Correct them.
 #   role = "identifier" | "quasi" | "sensitive" | "other"
 #          dropped        generalised  protected   passed on unchanged
 #   type = "integer" | "number" | "date" | "timestamp" | "category" | "text"
 #          | "ordinal" (needs categories = [...] in order)
 #   bounds = [low, high], categories = [...], hierarchy = "file.csv", missing = ["", "?"]
+#   coarsen = {round = 100}, {bands = [0, 500, 1000]}, {microaggregate = 10}, {top = 99, bottom = 0}, {period = "month"}
 #   decimal = ",", thousands = ".", format = "%d.%m.%Y", zone = "Europe/Berlin": how the cells are written
 # `public = false` marks limits that were inferred from the rows. Replace them by limits that everybody
 # may know (an age lies between 0 and 120) and delete the line; differential privacy refuses inferred ones.
-# person = "column"   # if one person can have several rows, name the column that tells them apart
 """
+PERSON = '# person = "column"   # if one person can have several rows, name the column that tells them apart\n'
 WHY = {
-    Role.IDENTIFIER: "looks like it names a person: dropped",
-    Role.QUASI: "an attacker may know it: generalised",
-    Role.SENSITIVE: "looks confidential: kept; ask for l-diversity or t-closeness to protect it",
-    Role.OTHER: "passed on unchanged: make sure nobody can link it to a person",
+    Role.IDENTIFIER: "dropped",
+    Role.QUASI: "generalised",
+    Role.SENSITIVE: "kept; ask for l-diversity or t-closeness to protect it",
+    Role.OTHER: "passed on unchanged",
 }
 POSTAL_WORDS = re.compile(r"zip|postal|postcode|plz|cep|código", re.IGNORECASE)
 EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -50,23 +51,34 @@ HOURLY = 366  # days up to which times are proposed under hours; beyond, under d
 
 
 def propose(table: NamedColumns) -> str:
-    """Return the text of a proposed schema file for `table`.
+    """Return the text of a proposed schema file for `table`, with the reason for each role.
 
     >>> import polars as pl
     >>> from sfumato.table import Table
-    >>> print(propose(Table(pl.DataFrame({"age": [31, 47]}))).partition("[columns")[2])
+    >>> print(propose(Table(pl.DataFrame({"age": [31, 31]}))).partition("[columns")[2])
     .age]
-    role = "quasi"  # an attacker may know it: generalised
+    role = "quasi"  # generalised: the name says age (age)
     type = "integer"
-    bounds = [31, 47]  # inferred from the rows
+    bounds = [31, 31]  # inferred from the rows
     public = false
     <BLANKLINE>
     """
-    return OPENING + "".join(_section(table, attribute) for attribute in Schema.infer(table).columns.values())
+    found = infer_columns(table)
+    people = [_person(name, table) for name, one in found.items() if one.guess.repeats]
+    return OPENING + ("".join(people) or PERSON) + "".join(_section(table, one) for one in found.values())
 
 
-def _section(table: NamedColumns, attribute: Attribute) -> str:
-    comments = {"role": WHY[attribute.role], "bounds": "inferred from the rows"}
+def _person(name: str, table: NamedColumns) -> str:
+    """Return the line that declares a column of repeating ids as the person, for somebody to uncomment."""
+    column = table.column(name)
+    rows = f"{column.n_unique():,} different ids in {len(column):,} rows"
+    return f"# person = {toml_value(name)}   # {rows}: uncomment if each is a person\n"
+
+
+def _section(table: NamedColumns, one: InferredColumn) -> str:
+    attribute, guess = one.attribute, one.guess
+    comments = {"role": f"{WHY[attribute.role]}: {_plain(guess.reason)}", "bounds": "inferred from the rows"}
+    comments["coarsen"] = "proposed: hardly any value then occurs once"
     lines = ["", f"[columns.{toml_key(attribute.name)}]"]
     for key, value in attribute.to_mapping().items():
         comment = f"  # {comments[key]}" if key in comments else ""
@@ -75,6 +87,11 @@ def _section(table: NamedColumns, attribute: Attribute) -> str:
         count = table.column(attribute.name).n_unique()
         lines.append(f"# {count} different values")
     return "\n".join(lines) + "\n"
+
+
+def _plain(reason: str) -> str:
+    """Return a reason that fits a comment: names of columns in it may hold anything."""
+    return "".join(letter if letter.isprintable() else " " for letter in reason)
 
 
 @dataclass(frozen=True)

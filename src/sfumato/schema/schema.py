@@ -14,20 +14,25 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import polars as pl
 
+from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, SchemaError, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.detection import detected
 from sfumato.schema.file_defaults import of_kind, with_file_defaults, without_file_defaults
 from sfumato.schema.kinds import Kind, Weights, is_missing, parse
+from sfumato.schema.missing_marks import marks_in
 from sfumato.schema.reading import Reading
-from sfumato.schema.roles import Role, guess_role
+from sfumato.schema.roles import Role
 from sfumato.schema.times import wall_time
+
+if TYPE_CHECKING:
+    from sfumato.schema.guess import Guess
 
 OTHER = ("refuse", "keep", "drop")
 TOP = ("columns", "person", "other", "failed", "reading")
@@ -75,6 +80,18 @@ class Schema:
         as_read = {name: with_file_defaults(attribute, self.reading) for name, attribute in self.columns.items()}
         object.__setattr__(self, "columns", as_read)
 
+    def _facts(self) -> dict[str, object]:
+        named = {str(role): listed(self.names(role)) for role in Role if self.names(role)}
+        person = {} if self.person is None else {"person": self.person}
+        rest = {"refuse": "refused", "keep": "kept", "drop": "dropped"}[self.other]
+        return {**named, **person, "columns without a role": rest}
+
+    def __repr__(self) -> str:
+        return one_line("Schema", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Schema", self._facts())
+
     @classmethod
     def from_roles(
         cls,
@@ -84,6 +101,7 @@ class Schema:
         identifier: Iterable[str] = (),
         other: str = "refuse",
         person: str | None = None,
+        accept_unique: Iterable[str] = (),
     ) -> Schema:
         """Return a schema that only names roles; types are detected when it meets a table.
 
@@ -100,7 +118,7 @@ class Schema:
                 columns[name] = Attribute(name, role, public=False)
         if person is not None and person not in columns:
             columns[person] = Attribute(person, Role.IDENTIFIER, public=False)
-        return cls(columns, person, other)
+        return cls(columns, person, other).accepting(accept_unique)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Schema:
@@ -155,7 +173,7 @@ class Schema:
         >>> guess.columns["age"].bounds, guess.columns["age"].public, guess.columns["disease"].role.value
         ((31, 47), False, 'sensitive')
         """
-        return cls({name: _infer_attribute(name, table) for name in table.names})
+        return cls({name: one.attribute for name, one in infer_columns(table).items()})
 
     def to_toml(self) -> str:
         """Return the schema as TOML text that `from_toml` reads back.
@@ -218,6 +236,15 @@ class Schema:
         Coarsening(round=100, bands=None, microaggregate=None, top=None, bottom=None, period=None)
         """
         return replace(self, columns={**self.columns, name: replace(self._kept(name), coarsen=rule)})
+
+    def accepting(self, names: Iterable[str]) -> Schema:
+        """Return this schema with columns accepted that single people out; one without a role must be kept.
+
+        >>> Schema(other="keep").accepting(["mrn"]).columns["mrn"].accept_unique
+        True
+        """
+        accepted = {name: replace(self._kept(name), accept_unique=True) for name in names}
+        return replace(self, columns={**self.columns, **accepted})
 
     def _kept(self, name: str) -> Attribute:
         """Return a declared column, or one that is kept because the rest is."""
@@ -284,10 +311,36 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
     return found if found.kind is None else of_kind(found, found.kind)
 
 
-def _infer_attribute(name: str, table: NamedColumns) -> Attribute:
+@dataclass(frozen=True)
+class InferredColumn:
+    """A guessed declaration of a column, and the reason for its role."""
+
+    attribute: Attribute
+    guess: Guess
+
+
+def infer_columns(table: NamedColumns) -> dict[str, InferredColumn]:
+    """Return a guessed declaration for each column, with the reason for its role.
+
+    >>> import polars as pl
+    >>> from sfumato.table import Table
+    >>> infer_columns(Table(pl.DataFrame({"Alter": [31, 47]})))["Alter"].guess.reason
+    'the name says age (alter); alone it singles out 100 % of rows'
+    """
+    from sfumato.schema.guess import guess_roles
+
+    plain = {name: _infer_type(name, table) for name in table.names}
+    guesses = guess_roles({name: (table.column(name), one) for name, one in plain.items()})
+    return {
+        name: InferredColumn(replace(one, role=guesses[name].role, coarsen=guesses[name].coarsen), guesses[name])
+        for name, one in plain.items()
+    }
+
+
+def _infer_type(name: str, table: NamedColumns) -> Attribute:
     series = table.column(name)
-    marks = ("", "?") if series.dtype == pl.String and (series == "?").any() else ("",)
-    found = detected(Attribute(name, guess_role(name, series), missing=marks, public=False), series)
+    marks = ("", *marks_in(series))
+    found = detected(Attribute(name, Role.OTHER, missing=marks, public=False), series)
     missing = is_missing(series, marks)
     if found.kind is None or not found.kind.numeric or missing.all():
         return found

@@ -31,6 +31,7 @@ Integers = npt.NDArray[np.int64]
 ReleasedColumns = dict[str, Numbers | list[str]]
 PublicBounds = tuple[float, float]
 SampleStream = Callable[[int, int], Any]
+NO_WINDOWS: Integers = np.empty(0, dtype=np.int64)
 AUDITED: PublicBounds = (0.0, 100.0)  # the records that the auditor draws
 EPSILON = Option("The privacy loss ε.")
 DELAY = Option("The most records held back, or the window's size.", name="delay")
@@ -73,7 +74,7 @@ class Published:
     size: Integers
     seq: Integers
     position: Integers | None = None
-    vacant: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    vacant: Integers = field(default_factory=lambda: NO_WINDOWS)
 
     @classmethod
     def empty(cls, width: int = 0, *, linked: bool = False) -> Published:

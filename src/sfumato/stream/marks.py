@@ -30,6 +30,7 @@ class RecordMarks:
     every: str | None = None
     from_: str | None = None
     until: str | None = None
+    zone: str | None = None
 
     @property
     def timed(self) -> bool:
@@ -55,8 +56,8 @@ class RecordMarks:
         """Where windows begin, how long they last and where they end, in seconds."""
         from sfumato.stream.screens.times import duration
 
-        until = None if self.until is None else _moment("until", self.until)
-        return _moment("from", self.from_ or ""), duration(self.every or ""), until
+        until = None if self.until is None else _moment("until", self.until, self.zone)
+        return _moment("from", self.from_ or "", self.zone), duration(self.every or ""), until
 
     def refuse_any(self) -> None:
         """Refuse persons and a clock where only plain records are taken."""
@@ -85,6 +86,11 @@ class RecordMarks:
             raise ParameterError("--late compares a record's own time with its arrival; name that time with --time")
         if self.every is None:
             return
+        if self.zone is not None and self.arrives:
+            raise ParameterError(
+                "--zone with --every is for records that do not arrive: a clock that is put back would end a window "
+                "twice; leave it out"
+            )
         if self.from_ is None:
             raise ParameterError("--every needs --from START, where the first window begins, which is public")
         if self.until is None and not self.arrives:
@@ -112,10 +118,10 @@ class RecordMarks:
 PLAIN = RecordMarks()
 
 
-def _moment(flag: str, text: str) -> float:
-    from sfumato.stream.screens.times import seconds
+def _moment(flag: str, text: str, zone: str | None) -> float:
+    from sfumato.stream.screens.times import TimeForm
 
-    found = seconds(text)
+    found = float(TimeForm(zone=zone).seconds([text])[0])
     if math.isnan(found):
         raise ParameterError(f"--{flag} is '{text}'; give a date, a time in ISO 8601, or seconds since 1970")
     return found

@@ -18,14 +18,17 @@ from sfumato import plugins
 from sfumato.errors import ParameterError
 from sfumato.promise import Promise
 from sfumato.release import Card
-from sfumato.schema import Attribute, Schema
+from sfumato.schema import Attribute, Reading, Schema
 from sfumato.stream.base import ColumnFactory, PublicBounds, Published, Publisher
+from sfumato.stream.intake import SHARE
 from sfumato.stream.loss import ask_person, loss_words
 from sfumato.stream.marks import PLAIN, RecordMarks
 from sfumato.stream.publishers.auto import PublisherChoice
+from sfumato.stream.runtime.batch import CellMarks
 from sfumato.stream.screens.base import CategoryScreen, NumberScreen, OnBad, Screen
 
 if TYPE_CHECKING:
+    from sfumato.stream.screens.times import TimeForm
     from sfumato.stream.timed import TimedWindows
 
 
@@ -46,6 +49,8 @@ class StreamSetup:
     marks: RecordMarks = PLAIN
     notes: tuple[str, ...] = ()
     events: bool = False
+    reading: Reading = Reading()  # noqa: RUF009 - frozen
+    max_failed: float = SHARE
 
     @property
     def card(self) -> Card:
@@ -101,13 +106,14 @@ def build(
     schema: Schema | str | Path | None = None,
     on_bad: OnBad | str = "clamp",
     events: bool = False,
+    reading: Reading | None = None,
     **options: Any,
 ) -> StreamSetup:
     """Return how a stream of columns is published: by a publisher's name and options as at the command line.
 
     Options are those of the publisher (`epsilon`, `delay`, …) and of every stream: `bounds`, `quasi`, `person`,
     `per_person`, `horizon`, `time`, `late`, `every`, `from_`, `until`. `events` says that single records are protected
-    though a column may tell persons apart.
+    though a column may tell persons apart; `reading` says how the feed is written where the schema does not.
 
     >>> setup = build("rank", ["hours"], bounds=(0, 100), delay=20)
     >>> setup.publisher.window, setup.screen.released
@@ -122,11 +128,23 @@ def build(
     if events and "person" in given:
         raise ParameterError("--events protects single records and --person persons; give one of the two")
     bad = OnBad.read(on_bad) if isinstance(on_bad, str) else on_bad
+    declared = Schema() if schema is None else _read_schema(schema)
+    written = (reading or Reading()).or_else(declared.reading)
+    share = SHARE if declared.failed is None else declared.failed
+    if written.sheet is not None:
+        raise ParameterError("--sheet is of workbooks, which are no feeds; write the sheet as CSV or Parquet")
     if kind.takes_tuples:
-        return _for_tuples(kind, schema, columns, given, bad)
-    marks = RecordMarks(**{name: given.pop(name) for name in RecordMarks.__dataclass_fields__ if name in given})
+        tuples = None if schema is None else declared.read_as(written)
+        return replace(_for_tuples(kind, tuples, columns, given, bad), reading=written, max_failed=share)
+    taken = {name: given.pop(name) for name in RecordMarks.__dataclass_fields__ if name in given}
+    if reading is not None and "time" not in taken and (reading.zone or reading.date_format):
+        raise ParameterError("--zone and --date-format say how times are read; name their column with --time")
+    form = _time_form(declared, taken.get("time"), written)
+    marks = RecordMarks(**taken, zone=form.zone if "time" in taken else None)
     marks.refuse_contradictions(columns)
-    return replace(_for_columns(kind, _declared_columns(schema, columns), marks, given, bad), events=events)
+    named = {name: declared.columns.get(name) for name in columns}
+    screen = _Cells(on_bad=bad, reading=written, form=form)
+    return replace(_for_columns(kind, named, marks, given, screen), events=events, reading=written, max_failed=share)
 
 
 def choices() -> dict[str, type[ColumnFactory]]:
@@ -157,10 +175,31 @@ def _refuse_untaken(kind: type[ColumnFactory], given: Mapping[str, Any]) -> None
     raise ParameterError(f"{flag} is not an option of {kind.name}" + (f", but of {takers}" if takers else ""))
 
 
-def _declared_columns(schema: Schema | str | Path | None, columns: Sequence[str]) -> dict[str, Attribute | None]:
-    """Return what a schema declares about the columns, in their order."""
-    known = {} if schema is None else _read_schema(schema).columns
-    return {name: known.get(name) for name in columns}
+@dataclass(frozen=True)
+class _Cells:
+    """How cells are read, and what becomes of bad ones."""
+
+    on_bad: OnBad
+    reading: Reading
+    form: TimeForm
+
+    def marks(self, attribute: Attribute | None) -> CellMarks:
+        """Return how the cells of a column are written: as it declares, or as the feed is."""
+        decimal, thousands = self.reading.decimal, self.reading.thousands
+        missing = self.reading.missing or ()
+        if attribute is not None:
+            decimal, thousands = attribute.decimal or decimal, attribute.thousands or thousands
+            missing = tuple(filter(None, attribute.missing)) or missing
+        return CellMarks(decimal or ".", thousands, missing)
+
+
+def _time_form(schema: Schema, time: str | None, reading: Reading) -> TimeForm:
+    """Return how the times of a feed are written and on which clock they count, as declared."""
+    from sfumato.stream.screens.times import TimeForm
+
+    column = schema.columns.get(time or "")
+    own = (None, None) if column is None else (column.format, column.zone)
+    return TimeForm(own[0] or reading.date_format, own[1] or reading.zone)
 
 
 def _read_schema(schema: Schema | str | Path) -> Schema:
@@ -172,27 +211,27 @@ def _for_columns(
     declared: Mapping[str, Attribute | None],
     marks: RecordMarks,
     given: dict[str, Any],
-    on_bad: OnBad,
+    cells: _Cells,
 ) -> StreamSetup:
     """Return the setup for one column of numbers or categories, or for several of numbers."""
     if not declared or (len(declared) > 1 and not kind.takes_several):
         raise ParameterError(f"{kind.name} publishes one column; name it with --column")
     attribute = next(iter(declared.values()))
     if len(declared) == 1 and attribute is not None and attribute.categories is not None:
-        worded = _for_categories(kind, attribute, marks, given, on_bad)
+        worded = _for_categories(kind, attribute, marks, given, cells)
         if worded is not None:
             return worded
     common = given.pop("bounds", None)
     bounds = {name: _declared_bounds(entry) or common for name, entry in declared.items()}
-    screen = NumberScreen(bounds, on_bad)
+    screen = NumberScreen(bounds, cells.on_bad, {name: cells.marks(entry) for name, entry in declared.items()})
     if len(declared) == 1:
-        return _for_number(kind, marks, given, screen)
+        return _for_number(kind, marks, given, screen, cells.form)
     marks.refuse_any()
     return StreamSetup(kind.for_numbers(_complete_bounds(bounds), given), screen)
 
 
 def _for_categories(
-    kind: type[ColumnFactory], attribute: Attribute, marks: RecordMarks, given: Mapping[str, Any], on_bad: OnBad
+    kind: type[ColumnFactory], attribute: Attribute, marks: RecordMarks, given: Mapping[str, Any], cells: _Cells
 ) -> StreamSetup | None:
     """Return the setup for a column of declared categories, or None where the publisher takes numbers only."""
     categories = attribute.categories or ()
@@ -203,25 +242,25 @@ def _for_categories(
     marks.refuse_any()
     if len(plain) < len(given):
         raise ParameterError("--bins and --bounds are for numbers; each category has a bin of its own")
-    return StreamSetup(publisher, CategoryScreen(attribute.name, categories, on_bad))
+    return StreamSetup(publisher, CategoryScreen(attribute.name, categories, cells.on_bad, cells.marks(attribute)))
 
 
 def _for_number(
-    kind: type[ColumnFactory], marks: RecordMarks, given: Mapping[str, Any], screen: NumberScreen
+    kind: type[ColumnFactory], marks: RecordMarks, given: Mapping[str, Any], screen: NumberScreen, form: TimeForm
 ) -> StreamSetup:
     """Return the setup for one column of numbers, with persons or a clock if they play a part."""
     from sfumato.stream.screens.times import MarkedScreen, duration
     from sfumato.stream.wrappers import CappedPersons
 
     bounds = next(iter(screen.bounds.values()))
-    if marks == PLAIN:
+    if not (marks.timed or marks.person):
         return StreamSetup(kind.for_number(bounds, given), screen, notes=kind.reasons(bounds, given))
     timed = None if marks.every is None else _for_clock(kind, bounds, marks, given)
     publisher: Publisher = kind.for_number(bounds, given) if timed is None else timed
     if marks.person is not None:
         horizon = None if marks.horizon is None else duration(marks.horizon)
         publisher = CappedPersons(publisher, marks.per_person, horizon, marks.lateness, marks.person)
-    marked = MarkedScreen(screen, marks.person, marks.time, timed=marks.timed, arrives=marks.arrives)
+    marked = MarkedScreen(screen, marks.person, marks.time, timed=marks.timed, arrives=marks.arrives, form=form)
     clock = None if timed is None or not marks.arrives else WallClock(timed)
     return StreamSetup(publisher, marked, clock, marks, () if timed is not None else kind.reasons(bounds, given))
 
@@ -234,12 +273,12 @@ def _for_clock(
 
     if bounds is None:
         raise ParameterError(f"{kind.name} needs --bounds LOW HIGH, which are public")
-    return TimedWindows(kind.for_clock(bounds, given), *marks.edges, marks.lateness)
+    return TimedWindows(kind.for_clock(bounds, given), *marks.edges, marks.lateness, marks.zone)
 
 
 def _for_tuples(
     kind: type[ColumnFactory],
-    schema: Schema | str | Path | None,
+    schema: Schema | None,
     columns: Sequence[str],
     given: dict[str, Any],
     on_bad: OnBad,
@@ -251,7 +290,7 @@ def _for_tuples(
     if schema is None:
         raise ParameterError(f"{kind.name} needs --schema with the columns' types, bounds and categories")
     roles = Schema.from_roles(quasi=quasi, sensitive=columns, person=person)
-    declared = _read_schema(schema).updated(roles)
+    declared = schema.updated(roles)
     if quasi or columns:
         declared = replace(declared, columns={name: declared.columns[name] for name in roles.columns})
     publisher = kind.for_tuples(declared, given)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.core.parameters import Optional, Real
+from sfumato.core.parameters import Name, Optional, Real
 from sfumato.errors import ParameterError
 from sfumato.promise import Promise
 from sfumato.random import Source
@@ -51,7 +51,8 @@ class TimedWindows(WrappingPublisher):
     Where `late` is None records do not arrive: one is (value, time), every window leaves at the end, in order, and
     `until` must be given. Otherwise a record is (value, time, arrival), and `advance(now)` alone moves the clock: a
     window leaves `late` seconds behind its end. A record that arrives later than that, or as much too early, or whose
-    time lies in no window, is left out and changes nothing but itself.
+    time lies in no window, is left out and changes nothing but itself. Times are those of UTC, or of the clock on the
+    wall of `zone`.
 
     >>> from sfumato.random import SeededSource
     >>> inner = ClockWindows(bounds=(0, 100), epsilon=50.0)
@@ -69,9 +70,15 @@ class TimedWindows(WrappingPublisher):
     every: float
     until: float | None = None
     late: float | None = None
+    zone: str | None = None
     rng: InitVar[Source | None] = None
 
-    RULES: ClassVar = {"publisher": Clocked(), **WindowEdges.RULES, "late": Optional(Real(0))}
+    RULES: ClassVar = {
+        "publisher": Clocked(),
+        **WindowEdges.RULES,
+        "late": Optional(Real(0)),
+        "zone": Optional(Name()),
+    }
     name: ClassVar[str] = "clock"
     needs_clock: ClassVar[bool] = True
     takes_times: ClassVar[bool] = True
@@ -170,13 +177,17 @@ class TimedWindows(WrappingPublisher):
     def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
         """Return the released columns and when the window of each row begins."""
         numbers, rows = np.unique(published.group, return_inverse=True)
-        starts = [self.edges.start_of(number) for number in numbers.tolist()]
+        starts = [self._told(self.edges.start_of(number)) for number in numbers.tolist()]
         return {**self.publisher.columns(published, names), START: [starts[row] for row in rows.tolist()]}
 
     def parameters(self) -> dict[str, Any]:
-        until = None if self.until is None else iso(self.until)
-        edges = {"from": iso(self.start), "every": self.every, "until": until, "late": self.late}
-        return {**self.publisher.parameters(), **edges}
+        until = None if self.until is None else self._told(iso(self.until))
+        edges = {"from": self._told(iso(self.start)), "every": self.every, "until": until, "late": self.late}
+        return {**self.publisher.parameters(), **edges, **({} if self.zone is None else {"zone": self.zone})}
+
+    def _told(self, moment: str) -> str:
+        """Return a moment as it is told: a clock on the wall has no offset."""
+        return moment if self.zone is None else moment.removesuffix("Z")
 
     def state(self) -> bytes:
         ahead = dict(sorted(self._ahead.items()))
@@ -206,15 +217,23 @@ class TimedWindows(WrappingPublisher):
         return self.publisher.promise()  # the windows of its chain have declared edges
 
     def _notes(self) -> list[str]:
-        last = "without an end" if self.until is None else f"up to {iso(self.until)}"
+        last = "without an end" if self.until is None else f"up to {self._told(iso(self.until))}"
+        clock = "Times are UTC, and so are those that name no zone."
+        if self.zone is not None:
+            clock = (
+                f"Times are those of the clock on the wall in {self.zone}: where it is put back, one window holds the "
+                "hour that comes twice; where it is put forward, the hour that is left out is an empty window."
+            )
         taken = "Records do not arrive: none is late, and all windows leave at the end."
         if self.late is not None:
             taken = (
                 f"A window ends {self.late:.12g} seconds behind its end on the reader's clock, which no record moves; "
                 "later records are left out."
             )
+        start = self._told(iso(self.start))
         return [
-            f"Windows of {self.every:.12g} seconds begin at {iso(self.start)}, {last}; each record is in its own.",
+            f"Windows of {self.every:.12g} seconds begin at {start}, {last}; each record is in its own.",
+            clock,
             taken,
             "All windows are public: one with a noisy count of 0 or less has a single row of size 0, without a value.",
             "A record's own time is protected with its value; one in no window, or without a time, is left out.",

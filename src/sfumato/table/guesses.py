@@ -10,14 +10,16 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from sfumato.schema import Attribute, Reading, Role, Schema
-from sfumato.schema.detection import detected
+from sfumato.schema import Attribute, Role, Schema
+from sfumato.schema.detection import detected, possible_formats, possible_marks
+from sfumato.schema.kinds import is_missing
+from sfumato.schema.missing_marks import marks_in
 from sfumato.schema.schema import toml_value
+from sfumato.table.formats.dialect import QUOTE
 from sfumato.table.table import Table
 
-MISSING_MARKS = ("NA", "N/A", "n/a", "na", "null", "NULL", "None", "-", "--", "?", "nan", "NaN", ".")
+PROBE = 1000  # cells that show whether a column could have marks at all: if so, all of them agree
 READ = (Role.QUASI, Role.SENSITIVE)  # the roles whose cells are read; others are dropped, or passed on unchanged
-DEFAULTS = Reading(delimiter=",", quote='"', encoding="utf-8")
 HEADING = "# How the file is written. What is declared here is not guessed again."
 
 
@@ -34,44 +36,32 @@ def cell_guesses(table: Table, schema: Schema | None = None) -> list[str]:
 
 
 def reading_lines(table: Table) -> list[str]:
-    r"""Return the `[reading]` table of a proposed schema: what was used is pinned, what cells look like is a comment.
+    r"""Return the `[reading]` table of a proposed schema: how the file was read, so that it is not guessed again.
 
     >>> from sfumato.table.io import decode
-    >>> print("\n".join(reading_lines(decode(b"job;age\nNA;31\n", "t.csv", "t.csv"))))
+    >>> print("\n".join(reading_lines(decode(b"job;age\ncook;31\n", "t.csv", "t.csv"))))
     # How the file is written. What is declared here is not guessed again.
     [reading]
     delimiter = ";"
     encoding = "utf-8"
-    # missing = ["NA"]  # such cells count as values until this line is no comment
     """
     used = table.reading.to_mapping()
     pinned = [
-        f"{key} = {toml_value(value)}"
-        for key, value in used.items()
-        if key != "quote" or table.reading.quote != DEFAULTS.quote
+        f"{key} = {toml_value(value)}" for key, value in used.items() if key != "quote" or table.reading.quote != QUOTE
     ]
-    marks = sorted(
-        {mark for column, declared in _open_columns(table, None) for mark in missing_marks(column, declared)}
-    )
-    if marks and table.reading.missing is None:
-        pinned.append(f"# missing = {toml_value(marks)}  # such cells count as values until this line is no comment")
     return [HEADING, "[reading]", *pinned] if pinned else []
 
 
-def missing_marks(column: pl.Series, declared: Attribute) -> list[str]:
+def undeclared_marks(column: pl.Series, declared: Attribute) -> list[str]:
     """Return the cells of a text column that look like missing marks and are not declared as anything.
 
-    >>> missing_marks(pl.Series("x", ["NA", "3", "?"]), Attribute("x", Role.QUASI, missing=("?",)))
+    >>> undeclared_marks(pl.Series("x", ["NA", "3", "?"]), Attribute("x", Role.QUASI, missing=("?",)))
     ['NA']
     """
-    if column.dtype != pl.String:
-        return []
     known = {*declared.missing, *(declared.categories or ())}
     if declared.hierarchy is not None:
         known |= set(declared.hierarchy.leaves)
-    wanted = [mark for mark in MISSING_MARKS if mark not in known]
-    found = set(column.filter(column.is_in(wanted)).unique())
-    return [mark for mark in wanted if mark in found]
+    return [mark for mark in marks_in(column) if mark not in known]
 
 
 def _open_columns(table: Table, schema: Schema | None) -> Iterator[tuple[pl.Series, Attribute]]:
@@ -85,15 +75,22 @@ def _open_columns(table: Table, schema: Schema | None) -> Iterator[tuple[pl.Seri
 
 def _sentences(column: pl.Series, declared: Attribute) -> list[str]:
     told = []
-    if declared.kind is None and declared.role in READ and not _listed(declared):
+    if declared.kind is None and declared.role in READ and not _listed(declared) and _may_be_marked(column, declared):
         told = _marks(detected(declared, column), declared)
-    marks = missing_marks(column, declared)
+    marks = undeclared_marks(column, declared)
     if marks:
         one = "counts as a value (it looks like a missing mark"
         said = one if len(marks) == 1 else "count as values (they look like missing marks"
         listed = ", ".join(f"'{mark}'" for mark in marks)
         told.append(f"{listed} in column '{column.name}' {said}: declare it with --missing or in the schema)")
     return told
+
+
+def _may_be_marked(column: pl.Series, declared: Attribute) -> bool:
+    """Return whether the first cells could be numbers with marks, or dates with a format."""
+    first = column.head(PROBE)
+    present = first.filter(~is_missing(first, declared.missing))
+    return bool(present.is_empty() or possible_marks(present) or possible_formats(present))
 
 
 def _listed(declared: Attribute) -> bool:

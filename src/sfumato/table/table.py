@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, suggestion
 from sfumato.schema.reading import Reading
 
@@ -63,6 +64,16 @@ class Table:
         columns = {str(name): _as_polars(str(name), wrapped.get_column(name)) for name in wrapped.columns}
         return cls(plain_columns(pl.DataFrame(columns)), backend=str(wrapped.implementation.value))
 
+    def _facts(self) -> dict[str, object]:
+        """What may be shown of raw rows: how many there are, and what their columns are called."""
+        return {"rows": self.rows, "columns": listed(self.names)}
+
+    def __repr__(self) -> str:
+        return one_line("Table", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Table", self._facts())
+
     @property
     def rows(self) -> int:
         """The number of rows."""
@@ -101,6 +112,21 @@ class Table:
 
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         return nw.from_dict(columns, backend=self.backend).to_native()  # type: ignore[arg-type]  # a name narwhals gave us
+
+
+def backend_of(data: Any) -> str:
+    """Return the kind of dataframe that some data are; polars for everything that is none.
+
+    >>> import pandas as pd
+    >>> backend_of(pd.DataFrame()), backend_of("rides.csv")
+    ('pandas', 'polars')
+    """
+    if data is None or isinstance(data, pl.DataFrame | str):
+        return "polars"
+    import narwhals as nw
+
+    wrapped = nw.from_native(data, eager_only=True, pass_through=True)
+    return str(wrapped.implementation.value) if isinstance(wrapped, nw.DataFrame) else "polars"
 
 
 def _as_polars(name: str, column: Any) -> pl.Series:

@@ -16,6 +16,7 @@ from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.schema import Role
 from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.problem import Problem
+from sfumato.tabular.uniqueness import unique_warnings
 from sfumato.version import __version__
 
 ONLY_RELEASE = "This is the only release of these persons; further releases of the same data can undo the promise."
@@ -125,7 +126,8 @@ def repeated_identifiers(problem: Problem) -> list[str]:
 
 
 def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, seeded: bool) -> list[str]:
-    warnings = [] if problem.table.intake is None else problem.table.intake.warnings
+    warnings = unique_warnings(problem.unique, problem.schema, problem.table)
+    warnings += [] if problem.table.intake is None else problem.table.intake.warnings
     columns = problem.schema.columns
     others = [name for name, attribute in columns.items() if attribute.role is Role.OTHER]
     if others:

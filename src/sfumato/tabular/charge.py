@@ -29,6 +29,10 @@ from sfumato.table.database import is_address
 from sfumato.table.io import read_hashed
 
 DOOR = "table"
+NOT_ALONE = (
+    "the account lists {count} of these persons outside its bound, against an assumption of this card: "
+    "together they can undo the promise; a series of tables is what sfumato republish is for"
+)
 
 
 class PaidTable(msgspec.Struct, frozen=True):
@@ -87,8 +91,11 @@ class Charge:
         made = {"algorithm": card.algorithm, card.guarantee.model: card.guarantee.parameters}
         asked = {**made, "settings": card.released.settings, "schema": schema.to_toml()}
         purchase = self._purchase(ledger, version, asked)
+        listed = {(entry.question, entry.version) for entry in ledger.entries() if entry.outside}
+        others = len(listed - {(purchase.question, version)})
+        again = [NOT_ALONE.format(count=f"{others} other release{'s' * (others > 1)}")] if others else []
         sentence = list_outside(ledger, card.guarantee.model, purchase, analyst=self.analyst)
-        told = replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, sentence]))
+        told = replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, *again, sentence]))
         return _with_head(told, ledger)
 
     def _purchase(self, ledger: Ledger, version: int, asked: dict[str, Any]) -> Purchase:

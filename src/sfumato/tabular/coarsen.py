@@ -7,7 +7,7 @@ al. 2007). Microaggregation of one column is the optimum of Hansen & Mukherjee 2
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -16,18 +16,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.core.calendar import PERIODS
+from sfumato.core import calendar
+from sfumato.core.calendar import CLOCK_STEPS
 from sfumato.core.cells import read
 from sfumato.errors import InputError, UnsatisfiableError
 from sfumato.schema import Attribute, Coarsening, Kind, Schema
 from sfumato.schema.attribute import Bound
 from sfumato.schema.kinds import is_missing
+from sfumato.schema.times import EPOCH, bound_number, wall_time
 from sfumato.schema.values import parse_cells
 from sfumato.table import Table
 from sfumato.table.coding import code
 from sfumato.tabular.persons import persons_of
 
-EPOCH = dt.date(1970, 1, 1)
+SECOND = 1_000_000  # microseconds
+HOUR = 3_600 * SECOND
 EXACT = 2.0**53  # whole numbers up to here are the same as integers and as numbers
 Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]
@@ -119,20 +122,25 @@ def as_released(series: pl.Series, attribute: Attribute) -> Attribute:
         return attribute
     if rule.microaggregate is not None:
         return coarse_attribute(attribute, series)
-    labels = ranges_in_order(series, attribute.missing) if rule.bands or rule.period else None
+    timed = attribute.kind is Kind.TIMESTAMP
+    labels = ranges_in_order(series, attribute.missing, timed=timed) if rule.bands or rule.period else None
     if labels is None:
         return replace(attribute, coarsen=None, public=False)
     return replace(attribute, coarsen=None, kind=Kind.ORDINAL, bounds=None, categories=labels)
 
 
-def ranges_in_order(series: pl.Series, marks: tuple[str, ...] = ("",)) -> tuple[str, ...] | None:
+def ranges_in_order(
+    series: pl.Series, marks: tuple[str, ...] = ("",), *, timed: bool = False
+) -> tuple[str, ...] | None:
     """Return the ranges or calendar periods of a released column in their order; None where a cell is neither.
 
     >>> ranges_in_order(pl.Series(["[500-1000]", "[0-499]"])), ranges_in_order(pl.Series(["flu"]))
     (('[0-499]', '[500-1000]'), None)
     """
     texts = series.filter(~is_missing(series, marks)).unique().to_list() if series.dtype == pl.String else [""]
-    found = {text: read(text, ()).on_calendar() for text in texts}
+    timed = timed or any(calendar.HOUR.fullmatch(text) for text in texts)
+    cells = {text: read(text, ()) for text in texts}
+    found = {text: cell.on_clock() if timed else cell.on_calendar() for text, cell in cells.items()}
     limits = {text: cell.limits for text, cell in found.items() if cell.ends is not None and cell.limits is not None}
     return tuple(sorted(limits, key=limits.__getitem__)) if len(limits) == len(texts) else None
 
@@ -149,7 +157,7 @@ def rules_on_card(attributes: Iterable[Attribute]) -> dict[str, Any]:
 
 
 def _coarse(numbers: Numbers, attribute: Attribute, rule: Coarsening, person: Integers | None) -> pl.Series:
-    """Return the numbers of a column (days since 1970 for dates) by its rule."""
+    """Return the numbers of a column (days since 1970 for dates, microseconds for timestamps) by its rule."""
     if rule.bands is not None:
         edges = rule.edges(attribute.bounds)
         labels = pl.Series(rule.labels(attribute.kind, attribute.bounds), dtype=pl.String)
@@ -158,13 +166,15 @@ def _coarse(numbers: Numbers, attribute: Attribute, rule: Coarsening, person: In
         return labels.gather(pl.Series(np.where(inside, place, 0)).cast(pl.UInt32)).set(pl.Series(~inside), None)
     if rule.period is not None:
         days, place = np.unique(numbers, return_inverse=True)
-        labels = pl.Series([PERIODS[rule.period](_day(day)) for day in days.tolist()], dtype=pl.String)
+        labels = pl.Series([_label(rule.period, attribute)(day) for day in days.tolist()], dtype=pl.String)
         return labels.gather(pl.Series(place).cast(pl.UInt32))
     numbers = coarsen_numbers(numbers, attribute)
     if rule.microaggregate is not None:
         numbers = group_means(numbers, rule.microaggregate, attribute.name, person)
     if attribute.kind is Kind.DATE:
         return pl.Series(np.round(numbers).astype(np.int32)).cast(pl.Date)
+    if attribute.kind is Kind.TIMESTAMP:
+        return pl.Series((np.round(numbers / SECOND) * SECOND).astype(np.int64)).cast(pl.Datetime("us"))
     return _as_plain(numbers, rule)
 
 
@@ -182,7 +192,7 @@ def coarsen_numbers(numbers: Numbers, attribute: Attribute) -> Numbers:
     whole = numbers.dtype.kind == "i"
     for limit, cut in ((rule.bottom, np.maximum), (rule.top, np.minimum)):
         if limit is not None:
-            numbers = cut(numbers, int(_number(limit)) if whole else _number(limit))
+            numbers = cut(numbers, int(bound_number(limit)) if whole else bound_number(limit))
     return numbers if rule.round is None else round_to(numbers, rule.round)
 
 
@@ -196,7 +206,7 @@ def coarse_bounds(attribute: Attribute) -> tuple[Bound, Bound] | None:
     """
     if attribute.bounds is None or attribute.coarsen is None:
         return attribute.bounds
-    ends = [_number(bound) for bound in attribute.bounds]
+    ends = [bound_number(bound) for bound in attribute.bounds]
     numbers = np.array(ends, dtype=np.float64 if attribute.kind is Kind.NUMBER else np.int64)
     low, high = coarsen_numbers(numbers, attribute).tolist()
     return (_day(low), _day(high)) if attribute.kind is Kind.DATE else (low, high)
@@ -274,11 +284,20 @@ def _as_plain(numbers: Numbers, rule: Coarsening) -> pl.Series:
 
 def _periods(period: str, attribute: Attribute, values: pl.Series) -> tuple[tuple[str, ...], bool]:
     """Return the periods in their order, and whether declared bounds tell them; otherwise they are those observed."""
-    label = PERIODS[period]
+    label = _label(period, attribute)
     if attribute.bounds is None:
         return tuple(values.drop_nulls().unique().sort().to_list()), False
-    first, last = (int(_number(bound)) for bound in attribute.bounds)
-    return tuple(dict.fromkeys(label(_day(number)) for number in range(first, last + 1))), True
+    first, last = (int(bound_number(bound)) for bound in attribute.bounds)
+    step = 1 if attribute.kind is Kind.DATE else HOUR
+    return tuple(dict.fromkeys(label(number) for number in (*range(first, last + 1, step), last))), True
+
+
+def _label(period: str, attribute: Attribute) -> Callable[[float], str]:
+    """Return what gives the period of a day or of a time."""
+    label = CLOCK_STEPS[period]
+    if attribute.kind is Kind.TIMESTAMP:
+        return lambda number: label(wall_time(number))
+    return lambda number: label(dt.datetime.combine(_day(number), dt.time()))
 
 
 def _refuse_lost(series: pl.Series, values: pl.Series, attribute: Attribute) -> None:
@@ -290,10 +309,6 @@ def _refuse_lost(series: pl.Series, values: pl.Series, attribute: Attribute) -> 
             f"column '{series.name}' row {row + 1}: {series[row]} lies outside the declared bands; add an edge, or "
             "declare bounds"
         )
-
-
-def _number(limit: Bound) -> int | float:
-    return (limit - EPOCH).days if isinstance(limit, dt.date) else limit
 
 
 def _day(number: float) -> dt.date:

@@ -7,7 +7,7 @@ counted before carries how often each occurs (`weights`), and everything is as i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,12 +18,14 @@ from sfumato.models.base import Model
 from sfumato.models.criteria import Criteria, flatten
 from sfumato.models.groups import Groups
 from sfumato.schema import Role, Schema
+from sfumato.schema.separation import Distinctness
 from sfumato.table import Table
 from sfumato.table.coding import Column, code, only_observed
 from sfumato.table.distinct import Integers, Numbering, distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import coarsen_table
 from sfumato.tabular.persons import persons_of
+from sfumato.tabular.uniqueness import refuse_unique, unique_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class Problem:
     person: npt.NDArray[np.int64] | None
     weights: npt.NDArray[np.int64] | None = None
     references: Mapping[str, npt.NDArray[np.float64]] | None = None  # shares in the whole, where this is a part of it
+    unique: Mapping[str, Distinctness] = field(default_factory=dict)  # columns released although they single out
 
     @classmethod
     def of(
@@ -65,7 +68,9 @@ class Problem:
         sensitive = {
             name: only_observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)
         }
-        problem = cls(table, settled, models, quasi, sensitive, person, weights)
+        unique = unique_columns(table, settled, person) if weights is None else {}
+        refuse_unique(unique, settled)
+        problem = cls(table, settled, models, quasi, sensitive, person, weights, unique=unique)
         refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
 

@@ -70,3 +70,29 @@ def test_a_column_without_anything_declared_counts_its_missing_cells(tmp_path: P
     (tmp_path / "one.csv").write_text("name,age\nana,1\n,2\n")
     schema = Schema({"name": Attribute("name", Role.IDENTIFIER)})
     assert FileRows(tmp_path / "one.csv", schema).parse_report().lines() == ["missing cells: name 1"]
+
+
+def test_a_long_list_of_categories_is_counted_as_a_short_one_is() -> None:
+    listed = tuple(f"z{number}" for number in range(1000))
+    schema = Schema({"zip": Attribute("zip", Role.OTHER, categories=listed, missing=("?",))})
+    frame = pl.DataFrame({"zip": ["z1", "z999", "z1000", "?", None, "Z1"]})
+    assert counts(DuckRows.of_frame(frame, schema).parse_report()) == {"zip": (2, 0, 2)}
+
+
+def test_a_server_counts_what_a_frame_counts(postgres: str) -> None:
+    import psycopg
+
+    from sfumato.dp.rows.postgres import PostgresRows
+
+    people = pl.DataFrame({name: (cells * 3)[:8] for name, cells in CELLS.items()})
+    with psycopg.connect(postgres) as connection:
+        connection.execute("DROP TABLE IF EXISTS sfumato_cells")
+        connection.execute(f"CREATE TABLE sfumato_cells ({', '.join(f'{name} TEXT' for name in CELLS)})")
+        for row in people.rows():
+            connection.execute(f"INSERT INTO sfumato_cells VALUES ({', '.join(['%s'] * len(row))})", row)  # noqa: S608  # our own words
+    try:
+        found = PostgresRows(f"{postgres}#sfumato_cells", DECLARED).parse_report()
+        assert counts(found) == counts(ParseReport.of(Table(people), DECLARED))
+    finally:
+        with psycopg.connect(postgres) as connection:
+            connection.execute("DROP TABLE sfumato_cells")

@@ -13,7 +13,7 @@ import polars as pl
 import psycopg
 import pytest
 
-from sfumato.dp.questions.expression import time_words
+from sfumato.dp.questions.clock import time_words
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import Binned, Count, QueryableRows, Request, Unknown
 from sfumato.dp.rows import open_rows

@@ -11,11 +11,11 @@ from cases import Finder, assert_grouped, loaded, record_sets, sim_c, sim_u
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.tabular.microaggregation.algorithms.mdav import mdav
+from sfumato.tabular.microaggregation.algorithms.mdav import MDAV, mdav
 from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
 from sfumato.tabular.microaggregation.algorithms.mdav_star import mdav_star
 from sfumato.tabular.microaggregation.loss import Records, dense_labels, information_loss, squared_error
-from sfumato.tabular.microaggregation.search.improve import SearchProgress, improve
+from sfumato.tabular.microaggregation.search.improve import Improve, SearchProgress, improve
 from sfumato.tabular.microaggregation.search.polish import CROWD, Layout, polish
 
 # Design page: what a search must reach, and what polishing alone should reach in under two seconds.
@@ -135,3 +135,14 @@ def test_a_search_of_four_seconds_meets_the_goals_on_eia(data: Finder, k: int, g
     start = mdav(x, k)
     losses = [information_loss(x, improve(x, k, start, seconds=4.0, seed=seed)) for seed in (301, 302, 303)]
     assert np.median(losses) <= goal
+
+
+def test_the_seconds_cover_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that takes all the seconds there are is not searched any further."""
+    clock = iter([0.0, *[5.0] * 100])
+    monkeypatch.setattr("sfumato.tabular.microaggregation.search.improve.working_time", lambda: next(clock))
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    start = MDAV().groups(points, 3)
+    assert Improve(seconds=4).groups(points, 3).tolist() == start.tolist()
+    clock = iter([0.0, *np.arange(5.0, 500.0, 0.1)])
+    assert squared_error(points, Improve(seconds=40).groups(points, 3)) < squared_error(points, start)

@@ -57,7 +57,7 @@ class QuestionPath:
     def run(self, rows: Rows) -> dict[str, Any]:
         """Return the answer and its card, without the head of the ledger, which is under a secret key."""
         answer = self._answer(rows)
-        return {"rows": answer.frame, "card": msgspec.structs.replace(answer.card, ledger=None)}
+        return {"rows": answer.rows, "card": msgspec.structs.replace(answer.card, ledger=None)}
 
     def _answer(self, rows: Rows) -> Answer:
         columns: Sequence[str] = list(self.rows[0])

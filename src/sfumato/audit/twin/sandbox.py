@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.clock import SET_BY
 from sfumato.core.seam import watched_by
 from sfumato.errors import InputError
 from sfumato.release.card import Card
@@ -24,7 +25,7 @@ from sfumato.release.card import Card
 Main = Callable[[Sequence[str]], int]
 Argv = list[str]
 Commands = tuple[tuple[str, ...], ...]
-OUTPUTS = ("-o", "--output", "--card", "--report", "--checkpoint", "--ledger", "--plot")
+OUTPUTS = ("-o", "--output", "--card", "--report", "--parse-report", "--checkpoint", "--ledger", "--plot")
 OTHERS_READ = 0o044
 STEWARD = "(for the steward)"
 HEAD = re.compile(r"\b(\d+):[0-9a-f]{64}\b")  # of a ledger's chain: under a secret key, it tells nothing
@@ -88,15 +89,23 @@ def empty_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=quick_folder()) as place:
         folder = Path(place) / "run"
         folder.mkdir()
-        kept = os.environ.get(STATE)
-        os.environ[STATE] = str(Path(place) / "state")  # the user's list of ledgers is left alone
-        try:
-            with chdir(folder):
-                yield folder
-        finally:
-            del os.environ[STATE]
-            if kept is not None:
-                os.environ[STATE] = kept
+        state = str(Path(place) / "state")  # the user's list of ledgers is left alone
+        with _environment({STATE: state, SET_BY: "0"}), chdir(folder):  # both sides leave on one day, also at midnight
+            yield folder
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment, and put them back as they were."""
+    kept = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def pack_arguments(argv: Sequence[str]) -> tuple[Argv, dict[str, bytes]]:

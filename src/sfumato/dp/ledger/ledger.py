@@ -16,6 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.display import as_html, one_line
 from sfumato.core.hash_chain import Head
 from sfumato.dp.ledger import events
 from sfumato.dp.ledger.book import SqliteBook
@@ -121,6 +122,21 @@ class Ledger:
         store = SqliteStore(Path(path).absolute())
         store.check()
         return cls(store)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "table": self.facts.get("table"),
+            "version": self.version,
+            "budget": str(self.budget.total),
+            "spent": str(self.spent),
+            "left": str(self.left),
+        }
+
+    def __repr__(self) -> str:
+        return one_line("Ledger", self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html("Ledger", self._facts())
 
     @property
     def budget(self) -> Budget:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
 
-from sfumato.schema.times import bound_number, time_text
+from sfumato.dp.questions.clock import time_words
 
 MOST = 1e15  # numbers in a condition lie within ±MOST, and are 0 where they are nearer to it than LEAST
 LEAST = 1e-15
 EPOCH = dt.date(1970, 1, 1)
-SECOND = 1_000_000  # microseconds
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -35,26 +34,6 @@ class Domain(StrEnum):
     TEXT = "text"
     DATE = "date"
     TIMESTAMP = "timestamp"
-
-
-def seconds_of(time: dt.datetime | str | float) -> float:
-    """Return a time of the wall clock as seconds since 1970, as every engine holds it.
-
-    >>> seconds_of("1970-01-01 00:00:01.5"), seconds_of(dt.datetime(1970, 1, 2))
-    (1.5, 86400.0)
-    """
-    if isinstance(time, str):
-        time = dt.datetime.fromisoformat(time)
-    return bound_number(time) / SECOND if isinstance(time, dt.datetime) else float(time)
-
-
-def time_words(seconds: float) -> str:
-    """Return seconds since 1970 as a time.
-
-    >>> time_words(1.5)
-    '1970-01-01 00:00:01.500000'
-    """
-    return time_text(round(seconds * SECOND))
 
 
 class Expression:

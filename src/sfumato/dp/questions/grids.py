@@ -11,13 +11,11 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from sfumato.dp.questions.expression import seconds_of, time_words
+from sfumato.dp.questions.clock import bound_position, time_words
 from sfumato.dp.questions.query import HistogramKey
 from sfumato.dp.questions.request import Binned, Cell, ColumnGrid, Declared, Key, Unknown
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.schema import Attribute, Kind, Schema
-from sfumato.schema.attribute import Bound
-from sfumato.schema.times import bound_number
 
 EPOCH = dt.date(1970, 1, 1)
 FINENESS = 2**20
@@ -90,7 +88,7 @@ def line_of(schema: Schema, name: str) -> NumberLine:
     attribute = attribute_of(schema, name)
     if attribute.bounds is None or not attribute.public or attribute.kind is None:
         raise SchemaError(f"column '{name}' has no public bounds; declare type and bounds = [low, high] in the schema")
-    low, high = (_number(limit) for limit in attribute.bounds)
+    low, high = (bound_position(limit) for limit in attribute.bounds)
     if max(abs(low), abs(high)) > LARGEST:
         raise SchemaError(f"column '{name}' has bounds beyond ±2^50; declare narrower ones")
     step = _step(low, high) if attribute.kind is Kind.NUMBER else 1.0
@@ -127,7 +125,7 @@ def key_of(schema: Schema, key: str | HistogramKey) -> Key:
 
 
 def _range(attribute: Attribute) -> tuple[Cell, ...]:
-    low, high = (round(_number(limit)) for limit in attribute.bounds or (0, 0))
+    low, high = (round(bound_position(limit)) for limit in attribute.bounds or (0, 0))
     if high - low >= MOST_GROUPS:
         raise SchemaError(f"column '{attribute.name}' has {high - low + 1} declared values; group by a histogram of it")
     if attribute.kind is Kind.DATE:
@@ -165,7 +163,3 @@ def _edges(key: HistogramKey, kind: Kind) -> tuple[float, ...]:
 def _step(low: float, high: float) -> float:
     """The largest power of two that cuts the range into at least 2^20 parts (1 where the range is a point)."""
     return 1.0 if high <= low else 2.0 ** (math.floor(math.log2((high - low) / FINENESS)))
-
-
-def _number(limit: Bound) -> float:
-    return seconds_of(limit) if isinstance(limit, dt.datetime) else float(bound_number(limit))

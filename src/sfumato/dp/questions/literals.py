@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from typing import TYPE_CHECKING
 
+from sfumato.dp.questions.clock import seconds_of
 from sfumato.dp.questions.expression import (
     EPOCH,
     LEAST,
@@ -18,7 +19,6 @@ from sfumato.dp.questions.expression import (
     Domain,
     Literal,
     Value,
-    seconds_of,
 )
 from sfumato.errors import InputError
 from sfumato.schema.times import read_time

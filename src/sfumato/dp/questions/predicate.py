@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.dp.questions.constants import refuse_impossible
 from sfumato.dp.questions.expression import (
     MOST,
     Cast,
@@ -94,6 +95,7 @@ def from_tree(tree: exp.Expr, schema: Schema, table: str | None = None) -> Predi
     patterns = sum(isinstance(node, Like) for node in nodes)
     if patterns > PATTERNS:
         raise InputError(f"the condition has {patterns} LIKE patterns; at most {PATTERNS} are covered")
+    refuse_impossible(condition, schema)
     return Predicate(condition)
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import SupportsIndex
 
-from sfumato.dp.questions.expression import seconds_of
+from sfumato.dp.questions.clock import seconds_of
 from sfumato.errors import ParameterError
 from sfumato.schema import Kind
 from sfumato.schema.times import bound_number

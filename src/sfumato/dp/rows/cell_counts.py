@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.dp.questions.expression import seconds_of
+from sfumato.dp.questions.clock import seconds_of
 from sfumato.dp.questions.request import Request
 from sfumato.dp.rows.dialect import Dialect, double, refuse_stored
 from sfumato.dp.rows.statement import SqlTable, Statement
@@ -22,6 +23,7 @@ from sfumato.schema.attribute import Bound
 from sfumato.schema.times import bound_number
 from sfumato.table.parse_report import CellCount, ColumnReport, ParseReport, limits_words, quoted
 
+MANY = 256  # categories that a statement names
 Execute = Callable[[str, dict[str, object]], Sequence[tuple[Any, ...]]]
 
 
@@ -52,8 +54,24 @@ def count_cells(schema: Schema, source: SqlTable, dialect: Dialect, execute: Exe
     inner = f"SELECT {cells} FROM (SELECT {raw} FROM {source.table}) AS raw"
     ((rows, *found),) = execute(f"SELECT COUNT(*), {counts} FROM ({inner}) AS cells", statement.parameters)
     parts = [found[4 * place : 4 * place + 4] for place in range(len(columns))]
-    reports = (column.report(int(rows), part) for column, part in zip(columns, parts, strict=True))
-    return ParseReport({report.column: report for report in reports})
+    reports = {}
+    for column, part in zip(columns, parts, strict=True):
+        report = column.report(int(rows), part)
+        if column.has_long_list:
+            outside = _unlisted(column.attribute, schema, source, dialect, execute)
+            report = replace(report, outside=CellCount(outside))
+        reports[report.column] = report
+    return ParseReport(reports)
+
+
+def _unlisted(attribute: Attribute, schema: Schema, source: SqlTable, dialect: Dialect, execute: Execute) -> int:
+    """Return how many cells hold none of many categories: counted value by value, and compared here."""
+    statement = Statement(Request((), ProtectRows()), schema, source, dialect)
+    cells = _Column(statement, 0, attribute).cells
+    inner = f"SELECT {cells} FROM (SELECT {source.name(attribute.name)} AS r0 FROM {source.table}) AS raw"
+    found = execute(f"SELECT c0, COUNT(*) FROM ({inner}) AS cells GROUP BY c0", statement.parameters)
+    listed = {None, *(attribute.categories or ())}
+    return sum(int(count) for cell, count in found if cell not in listed)
 
 
 class _Column:
@@ -63,6 +81,11 @@ class _Column:
         self._statement, self.place, self.attribute = statement, place, attribute
         self._stored = statement.source.stored[attribute.name]
         refuse_stored(attribute.name, self._stored, attribute.kind)
+
+    @property
+    def has_long_list(self) -> bool:
+        """Whether more categories are declared than a statement names."""
+        return self.attribute.categories is not None and len(self.attribute.categories) > MANY
 
     @property
     def cells(self) -> str:
@@ -85,6 +108,8 @@ class _Column:
     @property
     def _outside(self) -> str:
         attribute, cell = self.attribute, f"c{self.place}"
+        if self.has_long_list:
+            return "FALSE"  # counted by itself
         if attribute.categories is not None:
             return f"{cell} IS NOT NULL AND NOT ({cell} {self._statement.one_of(attribute.categories)})"
         if attribute.bounds is None or not attribute.public:

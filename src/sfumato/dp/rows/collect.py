@@ -15,7 +15,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.dp.questions.expression import EPOCH, time_words
+from sfumato.dp.questions.clock import time_words
+from sfumato.dp.questions.expression import EPOCH
 from sfumato.dp.questions.request import Binned, Cell, Cells, Key, PositionCounts, Request, Tallies, Unknown
 from sfumato.dp.rows.dialect import Dialect
 from sfumato.dp.rows.statement import SqlTable, Statement, key_value

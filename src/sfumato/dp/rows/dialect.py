@@ -30,6 +30,11 @@ GRAMMARS: dict[Kind | None, str] = {
 }
 FRACTION = ("([.][0-9]{6})[0-9]+", "\\1")  # beyond microseconds is cut off
 ZONELESS = (f"(:[0-9.]+){OFFSET}$", "\\1")
+IN_FULL = (  # a moment with its seconds and an offset of four digits, which every engine reads
+    ("([ T][0-9]{1,2}:[0-9]{2})(Z|[+-])", "\\1:00\\2"),
+    ("(:[0-9.]+[+-][0-9]{2})$", "\\1:00"),
+    ("([+-][0-9]{2})([0-9]{2})$", "\\1:\\2"),
+)
 CALENDAR = "{x} BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
 HUGE, TINY = "1e290", "1e-290"
 
@@ -162,6 +167,8 @@ class Dialect:
         time = self.wall.format(x=self.replace(cut, *ZONELESS))
         if zone is None:
             return self._parse_text(x, TIMESTAMP, self._seconds(time).replace("{", "{{").replace("}", "}}"))
+        for pattern, template in IN_FULL:
+            cut = self.replace(cut, pattern, template)
         moment = self.local.format(x=self.moment.format(x=cut), zone=zone)
         offset = self.matches(text, f".*:[0-9.]+{OFFSET}")
         both = f"CASE WHEN {offset} THEN {self._seconds(moment)} ELSE {self._seconds(time)} END"

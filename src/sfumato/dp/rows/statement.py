@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from sfumato.dp.questions.expression import EPOCH, seconds_of
+from sfumato.dp.questions.clock import seconds_of
+from sfumato.dp.questions.expression import EPOCH
 from sfumato.dp.questions.request import (
     Binned,
     Cell,

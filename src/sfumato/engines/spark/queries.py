@@ -97,6 +97,24 @@ SPARK = Dialect(
 )
 
 
+def storage_of(kind: str) -> StorageType:
+    """Return how a column of one of Spark's types is stored.
+
+    >>> storage_of("decimal(6,2)").value, storage_of("timestamp").value
+    ('real', 'zoned')
+    """
+    return STORED.get(_kind(kind), StorageType.OTHER)
+
+
+def moment_cell(x: str, kind: str) -> str:
+    """Return a cell, a moment as its time in UTC, whatever the session's zone is.
+
+    >>> moment_cell("age", "int")
+    'age'
+    """
+    return f"({IN_UTC.format(x=x)})" if kind == "timestamp" else x
+
+
 class SparkRows:
     """The rows of a Spark DataFrame, or of a folder of Parquet or CSV that Spark reads.
 
@@ -216,7 +234,7 @@ class SparkRows:
         self._cells = _without_engine_words(
             lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells)
         )
-        stored = {name: STORED.get(kinds[place], StorageType.OTHER) for name, place in places.items()}
+        stored = {name: storage_of(kinds[place]) for name, place in places.items()}
         self._source = SqlTable("", stored, lambda name: f"v{places[name]}")
 
     def _secret_table(self, request: Request) -> DataFrame:

@@ -13,6 +13,7 @@ from sfumato.evaluate.check import Risk
 from sfumato.release import Card
 from sfumato.release.row_counts import RowCounts
 from sfumato.report.chapters.changes import rows_sentence, what_changed
+from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ATTACKED, PERSONS, ClassSizes, attackers, sizes_and_chart
 from sfumato.report.chapters.signing import card_warnings
@@ -20,6 +21,7 @@ from sfumato.report.page.markup import Markup, element, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
 from sfumato.report.page.words import count, percent, pledge, promise, units
+from sfumato.table import ParseReport
 
 TITLE = "Release of a table on a cluster"
 RAW = "Counts, losses and risks are measured against the original rows."
@@ -77,9 +79,15 @@ class ClusterEvidence:
 
 
 def cluster_report(
-    card: Card, steward: Mapping[str, float], before: ClassSizes, after: ClassSizes, *, title: str | None = None
+    card: Card,
+    steward: Mapping[str, float],
+    before: ClassSizes,
+    after: ClassSizes,
+    *,
+    title: str | None = None,
+    intake: ParseReport | None = None,
 ) -> str:
-    """Return the report on a release on a cluster, as one self-contained HTML text.
+    """Return the report on a release on a cluster, as one self-contained HTML text; `intake` tells of the cells.
 
     >>> import numpy as np, polars as pl, sfumato as sf
     >>> people = sf.Table(pl.DataFrame({"age": [30, 31, 60, 61]}))
@@ -97,6 +105,7 @@ def cluster_report(
         Section("What is not promised", limits([card])),
         Section("Class sizes", _sizes(evidence)),
         Section("Risks", _risks(evidence)),
+        *intake_sections(intake),
         Section("The public card", public_card(card)),
     ]
     left = f"{count(card.released.rows)} rows in {count(after.classes)} classes"

@@ -153,7 +153,7 @@ def terminal_hooks(epsilon: float | None, *, resumes: bool, setup: StreamSetup |
             write(sentence)
 
     def tell(sentence: str) -> None:
-        write(f"(for the steward) {sentence}")
+        write(f"sfumato: {sentence} (for the steward)")
 
     live = Live(epsilon)
     try:

@@ -24,6 +24,7 @@ from sfumato.promise import Neighbours
 from sfumato.release import Card
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import beside_card, write_statement
+from sfumato.schema import Reading
 from sfumato.stream.base import Publisher
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
@@ -91,6 +92,7 @@ class Job:
     report: Path | None = None
     max_failed: float = SHARE
     notes: tuple[str, ...] = ()
+    reading: Reading = Reading()  # noqa: RUF009 - frozen
     naming: Naming = UNNAMED
 
     def __post_init__(self) -> None:
@@ -120,7 +122,7 @@ class Job:
         """Publish until the input ends or a hook says stop; what has left by then has its card."""
         self._refuse_existing()
         with nullcontext() if self.checkpoint is None else CheckpointFolder.open(self.checkpoint) as store:
-            feed = Feed(self.source, self.screen.wanted, follow=self.follow)
+            feed = Feed(self.source, self.screen.wanted, follow=self.follow, reading=self.reading)
             sink = Sink(self.target, self.publisher, self.screen.released)
             self._refuse_older(None if store is None else store.load(), sink)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
@@ -154,7 +156,7 @@ class Job:
         try:
             write_durably(self.report, content + b"\n")
         except OSError as error:
-            raise InputError(f"report '{self.report}' cannot be written: {error.strerror}") from error
+            raise InputError(f"parse report '{self.report}' cannot be written: {error.strerror}") from error
 
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
@@ -185,7 +187,7 @@ class Job:
     def _refuse_existing(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
         statements = (("statement", file) for file in beside_card(self.card_file))
-        for what, file in (("card", self.card_file), ("report", self.report), *statements):
+        for what, file in (("card", self.card_file), ("parse report", self.report), *statements):
             if file is None:
                 continue
             if file.exists() and not resumed:
@@ -202,6 +204,7 @@ class Job:
             "output": str(self.target if self.target == STDOUT else self.target.resolve()),
             **self.publisher.parameters(),
             "on-bad": bad.action,
+            **({"reading": written} if (written := self.reading.to_mapping()) else {}),
             "quarantine": None if bad.file is None else str(bad.file.resolve()),
         }
 
@@ -250,9 +253,9 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     checkpoint: str | Path | None = None,
     ledger: str | Path | None = None,
     card: str | Path | None = None,
-    report: str | Path | None = None,
+    parse_report: str | Path | None = None,
     follow: bool = False,
-    max_failed: float = SHARE,
+    max_failed: float | None = None,
     naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
@@ -277,9 +280,10 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         follow,
         clock=setup.clock,
         ledger=None if ledger is None else Path(ledger),
-        report=None if report is None else Path(report),
-        max_failed=max_failed,
+        report=None if parse_report is None else Path(parse_report),
+        max_failed=setup.max_failed if max_failed is None else max_failed,
         notes=setup.notes,
+        reading=setup.reading,
         naming=naming,
     )
     return job.run(hooks)

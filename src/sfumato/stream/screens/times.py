@@ -13,8 +13,12 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from sfumato.errors import ParameterError
+from sfumato.schema import Kind
+from sfumato.schema.kinds import numbers_in
+from sfumato.schema.written import Written
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.columns import encode_persons
 from sfumato.stream.runtime.batch import Batch, Texts, WantedColumns, number
@@ -57,6 +61,44 @@ def seconds(text: str | None) -> float:
 
 
 @dataclass(frozen=True)
+class TimeForm:
+    """How times are written, and the zone whose clock on the wall they count by; UTC where none is declared.
+
+    A time that names its own zone is told by the clock of the declared one; seconds since 1970 are UTC.
+
+    >>> TimeForm(zone="Europe/Berlin").seconds(["2016-09-01T00:30", "2016-08-31T22:30Z", "1472682600"]).tolist()
+    [1472689800.0, 1472689800.0, 1472689800.0]
+    >>> TimeForm("%d.%m.%Y %H:%M").seconds(["01.09.2016 00:00", "2016-09-01"]).tolist()
+    [1472688000.0, nan]
+    """
+
+    format: str | None = None
+    zone: str | None = None
+
+    def seconds(self, cells: Texts) -> Numbers:
+        """Return the seconds since 1970 that each cell tells, on that clock; NaN where it tells none."""
+        if self == PLAIN_FORM:
+            return np.array([seconds(text) for text in cells], dtype=np.float64)
+        texts = pl.Series([None if text is None else text.strip() for text in cells], dtype=pl.String)
+        kind = Kind.TIMESTAMP
+        found = numbers_in(texts, kind, Written(format=self.format, zone=self.zone)).cast(pl.Float64) / 1e6
+        if self.format is None:
+            days = numbers_in(texts, Kind.DATE).cast(pl.Float64) * UNITS["d"]
+            found = found.zip_with(found.is_not_null(), days)
+            found = found.zip_with(found.is_not_null(), self._since_1970(cells))
+        return found.fill_null(math.nan).to_numpy()
+
+    def _since_1970(self, cells: Texts) -> pl.Series:
+        plain = pl.Series([number(text) for text in cells], dtype=pl.Float64).fill_nan(None)
+        moments = (1e6 * plain).round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
+        wall = moments.dt.convert_time_zone(self.zone or "UTC").dt.replace_time_zone(None)
+        return wall.cast(pl.Int64).cast(pl.Float64) / 1e6
+
+
+PLAIN_FORM = TimeForm()
+
+
+@dataclass(frozen=True)
 class MarkedScreen:
     """Screens one number column and adds to each record who it is of and when it came, as publishers take them.
 
@@ -73,6 +115,7 @@ class MarkedScreen:
     time: str | None = None
     timed: bool = True
     arrives: bool = False
+    form: TimeForm = PLAIN_FORM
 
     @property
     def on_bad(self) -> OnBad:
@@ -99,7 +142,7 @@ class MarkedScreen:
             parts.append(persons)
             cells[self.person] = text_flags(batch, self.person, np.zeros(batch.count, dtype=np.bool_))
         if self.timed:
-            times = now if self.time is None else _seconds_of(batch.texts[self.time])
+            times = now if self.time is None else self.form.seconds(batch.texts[self.time])
             parts.append(times)
             if self.time is not None:
                 cells[self.time] = text_flags(batch, self.time, np.isnan(times))
@@ -111,7 +154,3 @@ class MarkedScreen:
         """Return a number for each person, NaN where a record names none."""
         named = np.array([bool(cell and cell.strip()) for cell in cells], dtype=np.bool_)
         return np.where(named, encode_persons(cells), np.nan)
-
-
-def _seconds_of(cells: Texts) -> Numbers:
-    return np.array([seconds(text) for text in cells], dtype=np.float64)

@@ -17,7 +17,7 @@ from sfumato.stream.base import Numbers
 from sfumato.stream.intake import CellFlags
 from sfumato.stream.publishers.castle import CASTLE
 from sfumato.stream.publishers.castle.columns import TupleColumn
-from sfumato.stream.runtime.batch import Batch, WantedColumns
+from sfumato.stream.runtime.batch import Batch, CellMarks, WantedColumns
 from sfumato.stream.screens.base import OnBad, Screened, default_of, put_aside, text_flags
 
 
@@ -42,7 +42,8 @@ class TupleScreen:
     def wanted(self) -> WantedColumns:
         """The columns to read: plain numbers, and everything else as text."""
         plain = tuple(column.name for column in self._columns if _is_plain_number(column))
-        return WantedColumns(plain, tuple(name for name in self.publisher.names if name not in plain))
+        texts = tuple(name for name in self.publisher.names if name not in plain)
+        return WantedColumns(plain, texts, {column.name: _marks(column) for column in self._columns})
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -80,7 +81,7 @@ class TupleScreen:
         if column.name in batch.numbers:
             failed = batch.failed_in(column.name) | batch.unreadable
             return CellFlags(np.isnan(values) & ~failed, failed, outside)
-        found = text_flags(batch, column.name, np.isnan(values))
+        found = text_flags(batch, column.name, np.isnan(values), _marks(column))
         return CellFlags(found.missing, found.failed, outside)
 
     def _map_bad(self, values: Numbers, column: TupleColumn) -> Numbers:
@@ -97,6 +98,11 @@ class TupleScreen:
             if not low <= value <= high:
                 return f"column '{column.name}' is missing or not what the schema declares"
         return "the person is missing"
+
+
+def _marks(column: TupleColumn) -> CellMarks:
+    declared = column.attribute
+    return CellMarks(declared.decimal or ".", declared.thousands, tuple(filter(None, declared.missing)))
 
 
 def _is_plain_number(column: TupleColumn) -> bool:

@@ -36,12 +36,13 @@ class Quotes(NamedTuple):
         """Return whether every quote opens a cell, closes one, or is doubled inside one."""
         if len(self.places) % 2:
             return False
-        edges = [ord(letter) for letter in (self.dialect.delimiter, self.dialect.quote, "\n", "\r")]
+        edges = np.zeros(256, dtype=np.bool_)
+        edges[[ord(letter) for letter in (self.dialect.delimiter, self.dialect.quote, "\n", "\r")]] = True
         opening, closing = self.places[::2], self.places[1::2]
         before = self.codes[np.maximum(opening - 1, 0)]
         after = self.codes[np.minimum(closing + 1, len(self.codes) - 1)]
-        starts = np.isin(before, edges) | (opening == 0)
-        ends = np.isin(after, edges) | (closing == len(self.codes) - 1)
+        starts = edges[before] | (opening == 0)
+        ends = edges[after] | (closing == len(self.codes) - 1)
         return bool(starts.all() and ends.all())
 
 
@@ -98,6 +99,8 @@ def swallowed_lines(data: bytes, dialect: Dialect, width: int) -> str | None:
     quotes = Quotes.of(data, dialect)
     ends = np.flatnonzero(quotes.codes == ord("\n"))
     opened = np.searchsorted(quotes.places, ends)
+    if not (opened % 2).any():
+        return None
     cuts = np.searchsorted(np.flatnonzero(quotes.codes == ord(dialect.delimiter)), ends)
     inside = (opened[1:] % 2 == 1) & (opened[1:] == opened[:-1]) & (np.diff(cuts) == width - 1)
     if not inside.any():

@@ -19,7 +19,7 @@ from sfumato.errors import InputError
 from sfumato.schema.reading import Reading
 from sfumato.table.formats import GZIP, Format
 from sfumato.table.formats.broken_rows import refuse_open_quotes, refuse_ragged, swallowed_lines
-from sfumato.table.formats.dialect import Dialect, find_dialect
+from sfumato.table.formats.dialect import DELIMITERS, Dialect, find_dialect
 from sfumato.table.formats.encodings import as_utf_8
 from sfumato.table.table import Table
 
@@ -69,7 +69,8 @@ def _read_csv(raw: bytes, name: str, reading: Reading) -> Table:
     odd = swallowed_lines(data, dialect, len(header))
     used = replace(reading, delimiter=dialect.delimiter, quote=dialect.quote, encoding=text.encoding)
     guesses = (*text.guesses, *dialect.guesses, *([odd] if odd else []))
-    return Table(frame, delimiter=dialect.delimiter, reading=used, guesses=guesses)
+    leaving = dialect.delimiter if dialect.delimiter in DELIMITERS else DELIMITERS[0]  # one that a reader can guess
+    return Table(frame, delimiter=leaving, reading=used, guesses=guesses)
 
 
 def _read_cells(data: bytes, dialect: Dialect, width: int, name: str) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.loss import METRICS
@@ -46,9 +47,12 @@ def satisfying_nodes(lattice: Lattice, limit: int = 0) -> Bools:
     found = np.zeros(lattice.shape, dtype=np.bool_)
     found[lattice.top] = lattice.tally(lattice.top).failing_rows <= limit
     columns = range(len(lattice.shape))
+    settled, subsets = 0, 2 ** len(columns) - 1
     for size in range(1, len(columns) + 1):
         for subset in combinations(columns, size):
+            tell(settled / subsets, f"{settled} of {subsets} sets of columns")
             _settle(lattice, found, subset, limit)
+            settled += 1
     return found
 
 
@@ -108,6 +112,7 @@ def cheapest(
         levels = heapq.heappop(waiting)[2]
         tally = lattice.tally(levels)
         floor, total = cost(lattice, tally)
+        tell(1 - len(waiting) / len(seen), f"{len(seen) - len(waiting)} of {len(seen)} nodes")
         if tally.failing_rows <= limit and total < best and accepts(levels):
             best, chosen = total, levels
         for upper in _above(lattice, levels):

@@ -23,6 +23,9 @@ EVERYTHING = np.iinfo(np.int64).max
 WORD, SHIFT, MASK, START, TREE, LOW, HIGH, RANKED, FACTS = range(9)
 # The rows of scratch memory: distinct codes and their weights, counters, marks, and entries on the move.
 CODES, MASSES, BUCKETS, RIGHT, SPARE, ROWS = range(6)
+FEW = 48  # so many codes are sorted by insertion
+DIGIT_BITS = 8
+DIGITS = 1 << DIGIT_BITS
 
 
 @kernel
@@ -42,7 +45,7 @@ def mondrian(
     widest = 1
     for column in range(len(columns)):
         widest = max(widest, columns[column, MASK] + 1)
-    scratch = np.empty((ROWS, max(size, widest)), dtype=np.int64)
+    scratch = np.empty((ROWS, max(size, widest, DIGITS)), dtype=np.int64)
     widths = np.empty(len(columns))
     tried = np.empty((len(columns), ATTEMPTS), dtype=np.int64)
     plain = len(criteria.kind) == 0 and len(members.person) == 0
@@ -157,13 +160,58 @@ def profile(words: Int64s, tags: Int64s, columns: Int64s, scratch: Int64s, colum
 @kernel
 def profile_sparse(codes: Int64s, tags: Int64s, scratch: Int64s) -> int:
     """Do what `profile` does where few points are spread over many codes: sort them."""
+    size = len(codes)
+    for place in range(size):
+        scratch[CODES, place], scratch[MASSES, place] = codes[place], tags[place] >> WEIGHT
+    if size <= FEW:
+        insert_sorted(scratch, size)
+    else:
+        sort_digits(scratch, size)
     count = 0
-    for place in np.argsort(codes):
-        if count == 0 or scratch[CODES, count - 1] != codes[place]:
-            scratch[CODES, count], scratch[MASSES, count] = codes[place], 0
+    for place in range(size):
+        code, mass = scratch[CODES, place], scratch[MASSES, place]
+        if count == 0 or scratch[CODES, count - 1] != code:
+            scratch[CODES, count], scratch[MASSES, count] = code, 0
             count += 1
-        scratch[MASSES, count - 1] += tags[place] >> WEIGHT
+        scratch[MASSES, count - 1] += mass
     return count
+
+
+@inlined
+def insert_sorted(scratch: Int64s, size: int) -> None:
+    """Sort few codes with their masses, each moved down to its place."""
+    for place in range(1, size):
+        code, mass = scratch[CODES, place], scratch[MASSES, place]
+        slot = place
+        while slot > 0 and scratch[CODES, slot - 1] > code:
+            scratch[CODES, slot], scratch[MASSES, slot] = scratch[CODES, slot - 1], scratch[MASSES, slot - 1]
+            slot -= 1
+        scratch[CODES, slot], scratch[MASSES, slot] = code, mass
+
+
+@inlined
+def sort_digits(scratch: Int64s, size: int) -> None:
+    """Sort codes with their masses digit by digit, the last digit first; Numba compiles it faster than its own sort."""
+    highest = 0
+    for place in range(size):
+        highest = max(highest, scratch[CODES, place])
+    shift = 0
+    while highest >> shift > 0:
+        for digit in range(DIGITS):
+            scratch[BUCKETS, digit] = 0
+        for place in range(size):
+            scratch[BUCKETS, (scratch[CODES, place] >> shift) & (DIGITS - 1)] += 1
+        before = 0
+        for digit in range(DIGITS):
+            before, scratch[BUCKETS, digit] = before + scratch[BUCKETS, digit], before
+        for place in range(size):
+            digit = (scratch[CODES, place] >> shift) & (DIGITS - 1)
+            slot = scratch[BUCKETS, digit]
+            scratch[BUCKETS, digit] = slot + 1
+            scratch[RIGHT, slot], scratch[SPARE, slot] = scratch[CODES, place], scratch[MASSES, place]
+        for place in range(size):
+            scratch[CODES, place], scratch[MASSES, place] = scratch[RIGHT, place], scratch[SPARE, place]
+        shift += DIGIT_BITS
 
 
 @inlined

@@ -16,7 +16,7 @@ import polars as pl
 from sfumato.errors import SchemaError
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.schema.kinds import Kind, is_missing, numbers_in
-from sfumato.schema.times import bound_number
+from sfumato.schema.times import DAY, bound_number
 from sfumato.table import Table
 from sfumato.table.coding import Column, listed_texts
 from sfumato.tabular.coarsen import coarsen_cells
@@ -67,9 +67,9 @@ class PublicColumn:
     def as_column(self) -> Column:
         """The column for a ladder of levels; what has no public value takes the code of a missing one."""
         if self.attribute.kind in CONTINUOUS and self.attribute.hierarchy is None:
-            remedy = "declare it as a date" if self.attribute.kind is Kind.TIMESTAMP else "round it to integers"
+            remedy = "by hours or days" if self.attribute.kind is Kind.TIMESTAMP else "or round it to integers"
             raise SchemaError(
-                f"column '{self.name}' holds {self.attribute.kind}s without end; give it a hierarchy, or {remedy}"
+                f"column '{self.name}' holds {self.attribute.kind}s without end; give it a hierarchy, {remedy}"
             )
         return Column(self.attribute, (self.points + 1).astype(np.int32), self._levels(), has_missing=True)
 
@@ -138,7 +138,8 @@ def domain_ends(attribute: Attribute) -> tuple[float, float]:
     ends = [bound_number(end) for end in attribute.bounds or (0, 0)]
     if ends[1] - ends[0] > WIDEST and attribute.kind is not Kind.TIMESTAMP:
         raise SchemaError(f"column '{attribute.name}' has bounds more than 2^40 apart; declare narrower ones")
-    return ends[0], ends[1]
+    last_of_a_day = attribute.kind is Kind.TIMESTAMP and (ends[1] + 1) % DAY == 0
+    return ends[0], ends[1] + int(last_of_a_day)  # so that cuts fall on whole hours
 
 
 def _numbers(series: pl.Series, attribute: Attribute) -> pl.Series:

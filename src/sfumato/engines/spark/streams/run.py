@@ -33,7 +33,6 @@ from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.sink import STDOUT
-from sfumato.stream.intake import SHARE
 from sfumato.stream.runtime.checkpoint import FILE as CHECKPOINT
 from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
 from sfumato.stream.runtime.hooks import Hooks, StreamProgress
@@ -256,9 +255,9 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     checkpoint: Path | None = None,
     ledger: Path | None = None,
     card: Path | None = None,
-    report: Path | None = None,
+    parse_report: Path | None = None,
     follow: bool = False,
-    max_failed: float = SHARE,
+    max_failed: float | None = None,
     naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
@@ -276,14 +275,14 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     if STDOUT in {feed, output}:
         raise ParameterError("a stream on Spark goes from a folder to a folder; - is none")
     stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
-    if report is not None:
-        raise ParameterError("--report counts the records of one reader, and Spark has many; leave it out")
+    if parse_report is not None:
+        raise ParameterError("--parse-report counts the records of one reader, and Spark has many; leave it out")
     run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, setup.notes, naming)
     session = spark_session(master)
     records = read_growing(session, feed)
     if not (checkpoint is not None and (checkpoint / CHECKPOINT).exists()):
         with spark_sentences(f"'{feed}' cannot be read"):
-            judge_folder(session, feed, stream, max_failed)
+            judge_folder(session, feed, stream, setup.max_failed if max_failed is None else max_failed)
     (hooks or Hooks()).see(tuple(name for name in records.columns if name not in ARRIVAL))
     return run.run(records, hooks)
 

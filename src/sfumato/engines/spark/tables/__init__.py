@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
 import polars as pl
 
 from sfumato.engines.spark.folders import plain_columns, quote_name
@@ -40,6 +39,7 @@ from sfumato.engines.spark.tables.release import (
     kept_names,
     recode_rows,
 )
+from sfumato.engines.spark.tables.uniqueness import warn_or_refuse_unique, with_warnings
 from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
@@ -78,16 +78,17 @@ def anonymize(
     chosen = without_rows(algorithm)
     rows, report = take_in_rows(plain_columns(frame), schema)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
+    with spark_sentences("the rows cannot be counted"):
+        unique = warn_or_refuse_unique(rows, settled)
     release = _release(rows, chosen, settled, models, most_points)
-    if report is None:
-        return release
-    warnings = [*report.warnings, *release.card.warnings]
-    return replace(release, card=msgspec.structs.replace(release.card, warnings=warnings), intake=report)
+    warnings = [*unique, *(report.warnings if report is not None else [])]
+    return replace(release, card=with_warnings(release.card, warnings), intake=report)
 
 
 def _release(
     rows: DataFrame, algorithm: PartitionAnonymizer, schema: Schema, models: Sequence[Model], most_points: int
 ) -> SparkRelease:
+    """Return the release of coarse rows, in the way that fits the algorithm and their number."""
     if isinstance(algorithm, Microaggregator):
         return _release_in_blocks(rows, algorithm, schema, models)
     names = list(dict.fromkeys([*keys_of(schema, models), *kept_names(schema)]))

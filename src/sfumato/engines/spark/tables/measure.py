@@ -15,7 +15,7 @@ import polars as pl
 
 from sfumato.engines.spark.folders import plain_columns, quote_name
 from sfumato.engines.spark.session import spark_sentences
-from sfumato.engines.spark.tables.counting import collect_counts, collect_frame, count_rows, refuse_many
+from sfumato.engines.spark.tables.counting import CountedRows, collect_counts, collect_frame, count_rows, refuse_many
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
@@ -50,6 +50,19 @@ def check(
     Traceback (most recent call last):
     sfumato.errors.ParameterError: no quasi-identifier was named; give the columns an attacker may know with --quasi
     """
+    counted = count_combinations(frame, quasi, sensitive, most_points=most_points)
+    return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights, models=models)
+
+
+def count_combinations(
+    frame: DataFrame, quasi: Sequence[str], sensitive: Sequence[str] = (), *, most_points: int = MOST_POINTS
+) -> CountedRows:
+    """Return each combination of quasi-identifiers and sensitive values with the number of its rows, counted on Spark.
+
+    >>> count_combinations(None, [])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: no quasi-identifier was named; give the columns an attacker may know with --quasi
+    """
     if not quasi:
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
     rows = plain_columns(frame)
@@ -61,10 +74,9 @@ def check(
     try:
         with spark_sentences("the rows cannot be counted"):
             refuse_many(counts.count(), most_points)
-        counted = collect_counts(counts)
+        return collect_counts(counts)
     finally:
         counts.unpersist()
-    return measure(Table(counted.frame), quasi, sensitive, schema=schema, c=c, weights=counted.weights, models=models)
 
 
 def spark_report(
@@ -91,7 +103,7 @@ def spark_report(
     shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
     before = _sizes(plain_columns(frame), list(schema.names(Role.QUASI)), schema.person)
     after = _sizes(release.frame if released is None else released, shown, None)
-    return cluster_report(release.card, release.steward, before, after, title=title)
+    return cluster_report(release.card, release.steward, before, after, title=title, intake=release.intake)
 
 
 def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> ClassSizes:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, sha256_of
 from sfumato.engines.spark.folders import new_folder, quote_name, spark_address
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.tables.counting import ROWS, to_arrow
@@ -104,6 +104,16 @@ def folder_digest(files: list[Path]) -> str:
         with file.open("rb") as content:
             lines.append(f"{hashlib.file_digest(content, 'sha256').hexdigest()}  {file.name}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def digest_of(place: Path) -> str:
+    """Return the hash that a card names for a released file or folder.
+
+    >>> import tempfile
+    >>> digest_of(Path(tempfile.mkdtemp()))[:8]
+    'e3b0c442'
+    """
+    return sha256_of(place) if place.is_file() else folder_digest(sorted(place.glob("*.parquet")))
 
 
 def card_on_spark(card: Card) -> Card:

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sfumato.errors import InputError
-from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Unzipped, mark
+from sfumato.schema import Reading
+from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Recoded, Unzipped, mark
 from sfumato.stream.runtime.batch import Batch, Parser, WantedColumns
+from sfumato.table.formats.encodings import is_utf_8
 
 LONGEST_RECORD = 4 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PARQUET = b"PAR1"
+WIDE = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks of UTF-16
+PLAIN_READING = Reading()
 
 
 class Feed:
@@ -31,13 +35,16 @@ class Feed:
     20
     """
 
-    def __init__(self, path: str | Path, columns: WantedColumns, *, follow: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, columns: WantedColumns, *, follow: bool = False, reading: Reading = PLAIN_READING
+    ) -> None:
         self.path, self.columns, self.offset = Path(path), columns, 0
         self.names: tuple[str, ...] = ()  # of all columns, where a header tells them
         self.piped = self.path == STDIN or (self.path.exists() and not self.path.is_file())
         if follow and self.piped:
             raise InputError("a pipe is always followed; leave --follow out")
         self._follow, self._grows, self._raw = follow, True, Raw(self.path, follow=follow)
+        self._reading, self._encoding = reading, None if is_utf_8(reading.encoding) else reading.encoding
 
     def close(self) -> None:
         """Let the input go."""
@@ -55,9 +62,11 @@ class Feed:
             if piece is None:
                 yield Batch.idle()
         packed, table = first.startswith(GZIP), first.startswith(PARQUET)
-        self._grows = not (packed or table)
+        if first.startswith(WIDE) and self._encoding is None:
+            self._encoding = "utf-16"
+        self._grows = not (packed or table or self._encoding)
         if (table and self.piped) or (self._follow and not self._grows):
-            form = "Parquet" if table else "gzip"
+            form = "Parquet" if table else "gzip" if packed else self._encoding
             raise InputError(
                 f"file '{self._raw.name}' is {form}, which cannot be read while it grows; give a finished file"
             )
@@ -69,7 +78,10 @@ class Feed:
 
     def _unzip(self, first: bytes, *, packed: bool) -> Inlet:
         inlet = Begun(first, self._raw)
-        return Unzipped(inlet, self._raw.name) if packed else inlet
+        return self._recode(Unzipped(inlet, self._raw.name) if packed else inlet)
+
+    def _recode(self, inlet: Inlet, skip: int = 0) -> Inlet:
+        return inlet if self._encoding is None else Recoded(inlet, self._encoding, self._raw.name, skip=skip)
 
     def _table(self, offset: int) -> Iterator[Batch]:
         from sfumato.stream.connectors.file.parsers import parquet_batches, parquet_names
@@ -95,7 +107,9 @@ class Feed:
 
     def _resume_at(self, offset: int, *, packed: bool) -> Inlet:
         self._raw.close()
-        self._raw = Raw(self.path, start=0 if packed else offset, follow=self._follow)
+        self._raw = Raw(self.path, start=offset if self._grows else 0, follow=self._follow)
+        if self._encoding is not None:
+            return self._recode(Unzipped(self._raw, self._raw.name) if packed else self._raw, offset)
         return Unzipped(self._raw, self._raw.name, skip=offset) if packed else self._raw
 
     def _parser(self, head: bytes) -> tuple[Parser | None, int]:
@@ -110,7 +124,7 @@ class Feed:
         header = head[blank : (head.find(b"\n", blank) + 1) or len(head)]
         if b"\r" in header.rstrip(b"\r\n"):
             raise InputError(f"file '{self._raw.name}' ends its lines with carriage returns alone; write line breaks")
-        parser = CsvParser(header, self.columns, self._raw.name)
+        parser = CsvParser(header, self.columns, self._raw.name, self._reading)
         self.names = parser.names
         return parser, blank + len(header)
 

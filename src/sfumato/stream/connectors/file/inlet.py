@@ -6,6 +6,7 @@ Nothing blocks for longer than a moment, so that whoever reads can look at the c
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import select
@@ -98,6 +99,20 @@ class Begun:
         return self._rest.read()
 
 
+class Spent:
+    """An inlet with nothing in it.
+
+    >>> NOTHING.read()
+    b''
+    """
+
+    def read(self) -> bytes | None:
+        return b""
+
+
+NOTHING = Spent()
+
+
 class Unzipped:
     """The content of gzip members, one after another, from the byte `skip` of it on.
 
@@ -142,6 +157,35 @@ class Unzipped:
         if self._begun:
             raise InputError(f"file '{self._name}' is a damaged gzip file: it ends in the middle")
         return b""
+
+
+class Recoded:
+    """The text of an inlet in UTF-8, from the byte `skip` of that on.
+
+    >>> Recoded(Begun("Zürich".encode("latin-1"), Begun(b"", NOTHING)), "latin-1", "a.csv", skip=1).read().decode()
+    'ürich'
+    """
+
+    def __init__(self, inlet: Inlet, encoding: str, name: str, *, skip: int = 0) -> None:
+        self._inlet, self._encoding, self._name, self._skip = inlet, encoding, name, skip
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def read(self) -> bytes | None:
+        while True:
+            piece = self._inlet.read()
+            if piece is None:
+                return None
+            content = self._decode(piece)
+            dropped = min(self._skip, len(content))
+            self._skip -= dropped
+            if len(content) > dropped or not piece:
+                return content[dropped:]
+
+    def _decode(self, piece: bytes) -> bytes:
+        try:
+            return self._decoder.decode(piece, final=not piece).encode()
+        except UnicodeError as error:
+            raise InputError(f"file '{self._name}' is not {self._encoding}; give the encoding it has") from error
 
 
 def mark(path: Path, offset: int, *, grows: bool) -> str:

@@ -8,7 +8,6 @@ al. 2010); its offset counts records.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,12 +19,14 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.errors import InputError, suggestion
+from sfumato.schema import Reading
 from sfumato.stream.runtime.batch import Batch, CellMarks, Flags, Numbers, WantedColumns
 from sfumato.table.formats.delimited import csv_header
 
 Codes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 NEWLINE = 10
+PLAIN_READING = Reading()
 SLICE = 1 << 17
 
 
@@ -38,19 +39,15 @@ class CsvParser:
     ([5.0, nan, nan, 7.0], ['a', 'b', None, 'd'], 'b;7,5', [False, False, True, False])
     """
 
-    def __init__(
-        self, header: bytes, columns: WantedColumns, name: str, *, delimiter: str | None = None, quote: str = '"'
-    ) -> None:
-        guessed, names = csv_header(header, name)
-        if delimiter is not None and delimiter != guessed:
-            guessed, names = delimiter, _named_columns(header, delimiter, quote, name)
+    def __init__(self, header: bytes, columns: WantedColumns, name: str, reading: Reading = PLAIN_READING) -> None:
+        delimiter, names = csv_header(header, name, reading)
         for column in columns.names:
             if column not in names:
                 raise InputError(f"file '{name}' has no column '{column}'{suggestion(column, names)}")
-        self.names = tuple(names)
-        self._delimiter, self._quote, self._columns = ord(guessed), quote.encode(), columns
-        if len(names) == 1 and delimiter is None and any(one.decimal == guessed for one in columns.marks.values()):
-            self._delimiter = ord(";")  # a mark of decimals parts no columns where there is one
+        if len(names) == 1 and any(marks.decimal == delimiter for marks in columns.marks.values()):
+            delimiter = ";"  # a mark of decimals parts no columns where there is one
+        self.names, self._columns = tuple(names), columns
+        self._delimiter, self._quote = ord(delimiter), b'"' if reading.quote is None else reading.quote.encode()
         self._places = np.array(sorted({names.index(column) for column in columns.names}), dtype=np.int64)
         self._rows = {column: int(np.searchsorted(self._places, names.index(column))) for column in columns.names}
 
@@ -74,25 +71,13 @@ class CsvParser:
         lines = np.empty(most + 1, dtype=np.int64)
         starts, ends = np.empty((2, len(self._places), most), dtype=np.int64)
         broken = np.empty(most, dtype=np.bool_)
-        shape = self._delimiter, ord(quote), len(self.names), self._places
-        count = cells(codes, *shape, quote in data, lines, starts, ends, broken)
+        shape = self._delimiter, quote[0] if quote else NOWHERE, len(self.names), self._places
+        count = cells(codes, *shape, bool(quote) and quote in data, lines, starts, ends, broken)
         if b"\0" in data:
             spoilt = np.searchsorted(lines[:count], np.flatnonzero(codes == 0), side="right") - 1
             broken[spoilt] = True
             starts[:, spoilt] = ends[:, spoilt] = NOWHERE
         return lines, starts[:, :count], ends[:, :count], broken[:count]
-
-
-def _named_columns(header: bytes, delimiter: str, quote: str, name: str) -> list[str]:
-    """Return the columns of a header line whose delimiter is declared."""
-    try:
-        names = next(csv.reader([header.decode(errors="replace")], delimiter=delimiter, quotechar=quote, strict=True))
-    except csv.Error as error:
-        raise InputError(f"file '{name}' line 1: the header cannot be read: {error}; check its quotes") from None
-    twice = next((column for place, column in enumerate(names) if column in names[:place]), None)
-    if twice is not None:
-        raise InputError(f"file '{name}': two columns are called '{twice}'; rename one")
-    return names
 
 
 def _csv_numbers(
@@ -115,10 +100,10 @@ def _csv_numbers(
 
 
 def _csv_texts(data: bytes, quote: bytes, starts: Integers, ends: Integers) -> list[str | None]:
-    return [
-        data[start:end].replace(quote * 2, quote).decode(errors="backslashreplace") if start >= 0 else None
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    places = zip(starts.tolist(), ends.tolist(), strict=True)
+    found = (data[start:end] if start >= 0 else None for start, end in places)
+    double = quote * 2 or b"\n"  # which no cell has
+    return [None if cell is None else cell.replace(double, quote).decode(errors="backslashreplace") for cell in found]
 
 
 def _line_text(line: bytes) -> str:

@@ -14,17 +14,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 
 from sfumato.core.cells import SUPPRESSED, range_text
 from sfumato.errors import SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Kind, Role, Schema
 from sfumato.schema.attribute import Attribute, Bound
+from sfumato.schema.kinds import numbers_in
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.state import ATTRIBUTE, NUMBER, SPAN, TupleAttributes
 from sfumato.tabular.coarsen import coarse_bounds, coarsen_numbers
 
 EPOCH = dt.date(1970, 1, 1)
+MIDNIGHT = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - of the clock on the wall
 HASH_BYTES = 6
 
 
@@ -86,14 +89,23 @@ class TupleColumn:
             return column.astype(np.float64)
         if self.values is not None:
             return np.array([self._codes.get(str(cell), math.nan) for cell in column], dtype=np.float64)
+        if self.attribute.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return self._times(list(column))
         return np.array([self._parse(cell) for cell in column], dtype=np.float64)
+
+    def _times(self, cells: Sequence[object]) -> Numbers:
+        """Return dates as days and times as microseconds since 1970, read as the column declares."""
+        texts = pl.Series([cell.strip() if isinstance(cell, str) else None for cell in cells], dtype=pl.String)
+        read = numbers_in(texts, self.attribute.kind or Kind.DATE, self.attribute.written).cast(pl.Float64)
+        found = read.fill_null(math.nan).to_numpy()
+        given = ((at, cell) for at, cell in enumerate(cells) if isinstance(cell, dt.date | int | float))
+        others = {at: _number(cell) for at, cell in given}
+        return np.array([others.get(at, value) for at, value in enumerate(found.tolist())], dtype=np.float64)
 
     def _parse(self, cell: object) -> float:
         if isinstance(cell, dt.date):
             return _number(cell)
         try:
-            if self.attribute.kind is Kind.DATE and isinstance(cell, str):
-                return _number(dt.date.fromisoformat(cell))
             return float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return math.nan
@@ -106,6 +118,8 @@ class TupleColumn:
             return self.values[int(value)]
         if self.attribute.kind is Kind.DATE:
             return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+        if self.attribute.kind is Kind.TIMESTAMP:
+            return (MIDNIGHT + dt.timedelta(microseconds=int(value))).isoformat(sep=" ")
         return str(int(value)) if self.attribute.kind is Kind.INTEGER else str(value)
 
     def range_text(self, low: float, high: float) -> str:
@@ -162,6 +176,8 @@ def encode_persons(cells: Iterable[object]) -> Numbers:
 
 
 def _number(limit: Bound) -> float:
+    if isinstance(limit, dt.datetime):
+        return float((limit.replace(tzinfo=None) - MIDNIGHT) // dt.timedelta(microseconds=1))
     return float((limit - EPOCH).days) if isinstance(limit, dt.date) else float(limit)
 
 

@@ -5,13 +5,13 @@ Stoldt, "Datenbankanonymisierung auf Basis von k-means-Algorithmen" (slides, 201
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from sfumato.core.compiling import working_time
 from sfumato.core.parameters import Optional, Real, Whole
 from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
@@ -83,11 +83,18 @@ class Evolution:
         self.breeding, self.merging = breeding, merging
         self.state = np.array([seed], np.uint64)
         self.people: list[Individual] = []
+        self.pace = 0.0  # how long the last individual took to grow
 
     def individual_from(self, centres: Labels) -> Individual:
         """Return the individual that grows from first centres."""
+        begun = working_time()
         labels, error = from_centres(self.x, self.k, self.x[centres], self.merging, self.rounds)
+        self.pace = working_time() - begun
         return Individual(centres, labels, error)
+
+    def has_time(self, deadline: float) -> bool:
+        """Return whether another individual can grow before the deadline."""
+        return working_time() + self.pace <= deadline
 
     def add_random(self, count: int, seeding: Seeding) -> None:
         """Add an individual of ``count`` drawn centres."""
@@ -104,12 +111,14 @@ class Evolution:
             centres = mutate(centres, len(self.x), self.breeding.strength, self.state)
         return self.individual_from(centres)
 
-    def advance(self) -> None:
-        """Replace all but the fittest by their children."""
-        parents = sorted(self.people, key=lambda one: one.error)[: self.breeding.survivors]
-        births = range(self.breeding.population - len(parents))
-        children = [self.child(parents, mutant=number < self.breeding.mutants) for number in births]
-        self.people = parents + children
+    def advance(self, deadline: float = np.inf) -> None:
+        """Replace all but the fittest by their children, as many as there is time for."""
+        self.people = sorted(self.people, key=lambda one: one.error)[: self.breeding.survivors]
+        parents = list(self.people)
+        for number in range(self.breeding.population - len(parents)):
+            if not self.has_time(deadline):
+                return
+            self.people.append(self.child(parents, mutant=number < self.breeding.mutants))
 
     def fittest(self) -> Individual:
         """Return the individual of least error."""
@@ -134,16 +143,16 @@ def kanonymeans_star(  # noqa: PLR0913  # every limit and choice of the slides
 
     Ctrl-C ends the evolution and keeps the best so far.
     """
-    deadline = time.monotonic() + seconds if seconds is not None else np.inf
+    deadline = working_time() + seconds if seconds is not None else np.inf
     count = min(max(kappa or len(x) // k, 1), len(x))
     evolution = Evolution(x, k, breeding or Breeding(), merging or Merging(), rounds, seed)
     evolution.add_random(count, seeding)
     generation = 0
     try:
-        while len(evolution.people) < evolution.breeding.population and time.monotonic() < deadline:
+        while len(evolution.people) < evolution.breeding.population and evolution.has_time(deadline):
             evolution.add_random(count, seeding)
-        while (generations is None or generation < generations) and time.monotonic() < deadline:
-            evolution.advance()
+        while (generations is None or generation < generations) and evolution.has_time(deadline):
+            evolution.advance(deadline)
             generation += 1
             if on_generation is not None:
                 on_generation(generation, evolution.fittest().error)
@@ -199,11 +208,11 @@ class KAnonyMeansStar(Microaggregator):
         return (cls(generations=2),)
 
     def groups(self, points: Records, k: int) -> Labels:
-        spread, begun = float(np.square(points).sum()), time.monotonic()
+        spread, begun = float(np.square(points).sum()), working_time()
         generations = self.generations if self.seconds is None else None
 
         def report_generation(generation: int, error: float) -> None:
-            done, whole = (generation, generations) if generations else (time.monotonic() - begun, self.seconds)
+            done, whole = (generation, generations) if generations else (working_time() - begun, self.seconds)
             tell(min(1.0, done / (whole or 1)), f"loss {100 * error / spread if spread else 0:.3f} %")
 
         return kanonymeans_star(

@@ -6,13 +6,13 @@ Gelatt & Vecchi, "Optimization by simulated annealing" (1983).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from sfumato.core.compiling import working_time
 from sfumato.core.parameters import Optional, Whole
 from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
@@ -54,7 +54,7 @@ class Limit:
         """Return how much of the limit is used up, from 0 to 1 or above."""
         spent = 0.0
         if self.seconds is not None:
-            spent = (time.monotonic() - self.begun) / max(self.seconds, 1e-9)
+            spent = (working_time() - self.begun) / max(self.seconds, 1e-9)
         if self.iterations is not None:
             spent = max(spent, self.done / max(self.iterations, 1))
         return spent
@@ -97,7 +97,7 @@ def search_steps(bench: Bench, limit: Limit, seed: int) -> Iterator[None]:
         yield
 
 
-def improve(
+def improve(  # noqa: PLR0913  # every limit of a search
     x: Records,
     k: int,
     labels: Labels,
@@ -105,11 +105,13 @@ def improve(
     seconds: float | None = None,
     iterations: int | None = None,
     seed: int = 0,
+    begun: float | None = None,
     on_progress: Callable[[SearchProgress], None] | None = None,
 ) -> Labels:
     """Return labels of no higher error, with groups of k to 2k-1 records.
 
-    The same seed and ``iterations`` give the same labels. Ctrl-C keeps the best so far.
+    The same seed and ``iterations`` give the same labels. Ctrl-C keeps the best so far. The seconds count from
+    ``begun`` (by `working_time`), so that they can cover what went before.
     """
     from sfumato.tabular.microaggregation.search.grouping_kernel import total_error
     from sfumato.tabular.microaggregation.search.polish import Layout, open_bench
@@ -117,9 +119,11 @@ def improve(
     if seconds is None and iterations is None:
         message = "A search needs a limit: seconds, iterations or both."
         raise ParameterError(message)
-    limit = Limit(seconds, iterations, time.monotonic())
+    limit = Limit(seconds, iterations, working_time() if begun is None else begun)
     if len(x) < 2 * k:
         return np.zeros(len(x), np.int64)
+    if limit.share() >= 1.0 and np.bincount(labels).max() < 2 * k:
+        return labels
     layout = Layout.of(x, labels)
     bench = open_bench(layout.x, k, layout.labels)
     best, least = bench.grouping.label.copy(), total_error(bench.grouping)
@@ -161,8 +165,8 @@ class AnyMicroaggregator:
 class Improve(Microaggregator):
     """The lowest loss: any start polished and then searched for as long as you give it (iterated local search).
 
-    Stops after `seconds`, after `iterations`, or at whichever comes first; with `iterations` alone the seed reproduces
-    the result. Ctrl-C keeps the best so far.
+    Stops after `seconds` (the start included, compiling not), after `iterations`, or at whichever comes first; with
+    `iterations` alone the seed reproduces the result. Ctrl-C keeps the best so far.
 
     >>> Improve(seconds=2).algorithm
     'best'
@@ -190,6 +194,8 @@ class Improve(Microaggregator):
         return {**super().settings(), "start": self.start.algorithm}
 
     def groups(self, points: Records, k: int) -> Labels:
+        begun = working_time()
+        tell(0.0, f"by {self.start.algorithm}")
         return improve(
             points,
             k,
@@ -197,5 +203,6 @@ class Improve(Microaggregator):
             seconds=self.seconds,
             iterations=self.iterations,
             seed=self.seed,
+            begun=begun,
             on_progress=lambda progress: tell(progress.share, f"loss {progress.loss:.3f} %"),
         )

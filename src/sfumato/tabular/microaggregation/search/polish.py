@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import ParameterError
-from sfumato.tabular.microaggregation.algorithms.kanonymeans_kernel import split_large
 from sfumato.tabular.microaggregation.kdtree.kernel import build, fill_nearest
 from sfumato.tabular.microaggregation.loss import Labels, Records, dense_labels
 from sfumato.tabular.microaggregation.search.grouping_kernel import Grouping, fill, open_grouping
@@ -61,14 +60,22 @@ def near_records(x: Records, reach: int) -> npt.NDArray[np.int32]:
 
 def open_bench(x: Records, k: int, labels: Labels) -> Bench:
     """Return the groups of ``labels``, those of 2k or more split, ready for a search."""
-    if np.bincount(labels).min() < k:
+    sizes = np.bincount(labels)
+    if sizes.min() < k:
         message = f"Every group to improve must have at least k = {k} records."
         raise ParameterError(message)
     grouping = open_grouping(x, k, near_records(x, min(REACH, len(x) - 1)))
-    fill(grouping, split_large(x, labels, k))
+    fill(grouping, _split(x, labels, k) if sizes.max() >= 2 * k else labels)
     mean_error = float(grouping.error.sum()) / len(x)
     trifle = TRIFLE * mean_error + ROUNDING * float(np.square(x).sum(axis=1).max())
     return Bench(grouping, open_journal(grouping, k), k, trifle)
+
+
+def _split(x: Records, labels: Labels, k: int) -> Labels:
+    """Return labels with groups of 2k or more split; most starts have none, and need not wait for the compiler."""
+    from sfumato.tabular.microaggregation.algorithms.kanonymeans_kernel import split_large
+
+    return split_large(x, labels, k)
 
 
 class Layout(NamedTuple):

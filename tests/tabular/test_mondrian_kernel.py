@@ -1,0 +1,21 @@
+"""The sort inside Mondrian's cuts, beside NumPy's: few codes, many codes, one digit and several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.tabular.class_test_kernel import WEIGHT
+from sfumato.tabular.mondrian.kernel import CODES, DIGITS, MASSES, ROWS, profile_sparse
+
+
+@pytest.mark.parametrize("size", [1, 3, 48, 49, 700])
+@pytest.mark.parametrize("highest", [1, 10, 300, 70_000, 2**31])
+def test_a_sparse_profile_has_each_code_once_in_order_with_its_weight(size: int, highest: int) -> None:
+    rng = np.random.default_rng(size + highest)
+    codes, weights = rng.integers(0, highest, size), rng.integers(1, 5, size)
+    scratch = np.zeros((ROWS, max(size, DIGITS)), dtype=np.int64)
+    count = profile_sparse(codes, weights << WEIGHT, scratch)
+    values, places = np.unique(codes, return_inverse=True)
+    assert scratch[CODES, :count].tolist() == values.tolist()
+    assert scratch[MASSES, :count].tolist() == np.bincount(places, weights=weights).tolist()
