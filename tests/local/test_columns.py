@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,8 @@ def test_a_mean_has_the_card_of_the_command_line(table: sf.Table) -> None:
     typed, called = json.loads(Path("mean.json").read_text()), json.loads(found.card.to_json())
     for card in (typed, called):
         assert set(card["released"].pop("measures")) == {"mean", "variance", "low", "high", "reports"}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", typed.pop("date"))  # the day it was written
+    assert called.pop("date") is None
     assert typed == called
     assert found.card.released.measures["mean"] == found.estimate.mean
 

@@ -70,7 +70,7 @@ def released(
             "age_min": Attribute("age_min", Role.IDENTIFIER),
             "weight": Attribute("weight", Role.QUASI),
             "disease": Attribute("disease", Role.SENSITIVE),
-            "note": Attribute("note", Role.OTHER),
+            "note": Attribute("note", Role.OTHER, accept_unique=True),
         },
         person=person,
         other="drop",

@@ -105,7 +105,7 @@ def test_a_table_goes_through_anonymizer_model_format_report_and_audit(sfumato: 
     sfumato(*patients, *chosen, "-o", "out.md", "--report", "report.html", code=2)  # disease is no number
     people = pl.read_csv(EXAMPLES / "patients.csv").select("age", "zip", "cost").write_csv()
     (tmp_path / "people.csv").write_text(people, encoding="utf-8")
-    roles = ["--quasi", "age,zip", "--sensitive", "cost"]
+    roles = ["--quasi", "age,zip", "--sensitive", "cost", "--coarsen", "cost=round:500,top:4000"]
     said = sfumato("anonymize", "people.csv", *roles, *chosen[:-2], "-o", "out.md", "--report", "report.html")
     assert "spread of cost: asked 100" in said
     assert (tmp_path / "out.md").read_text(encoding="utf-8").startswith("| age | zip | cost |\n|---|---|---|\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -122,7 +123,7 @@ def anonymize(
         final = outputs.write(release)
         if outputs.report is not None:
             step("reporting")
-            outputs.report.write_text(page(original, schema, release, found), encoding="utf-8")
+            outputs.report.write_text(page(original, schema, replace(release, card=final), found), encoding="utf-8")
     say_fallen(found)
     intake.tell(original.intake, chosen.fate)
     if output == STDOUT:

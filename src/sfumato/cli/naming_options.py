@@ -15,7 +15,7 @@ class NamingOptions:
     """What people call the release.
 
     Attributes:
-        title: Title of the statement that lies beside the card.
+        title: Title of the statement that lies beside the card, and of the report.
         dataset: Name of the data set, for card and statement; no name is taken from a file.
         signed_by: Who signs the statement; without it the line stays empty.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -101,7 +102,8 @@ def republish(
         if outputs is not None and outputs.report is not None:
             from sfumato.report import table_report
 
-            outputs.report.write_text(table_report(original, schema, release), encoding="utf-8")
+            page = table_report(original, schema, replace(release, card=final))
+            outputs.report.write_text(page, encoding="utf-8")
     intake.tell(original.intake, chosen.fate)
     say_what_left(release, output or history, report, json=json, card=final, read=original.rows)
     return 0

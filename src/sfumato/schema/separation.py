@@ -70,7 +70,7 @@ def distinctness(series: pl.Series, marks: tuple[str, ...] = ("",), person: Inte
     present = ~is_missing(series, marks)
     values = series.filter(present).cast(pl.String)
     if person is None:
-        counts = values.value_counts()["count"]
+        counts = values.alias("value").value_counts()["count"]
         return Distinctness(len(values), len(counts), len(values), int((counts == 1).sum()))
     pairs = pl.DataFrame({"value": values, "person": person[present.to_numpy()]}).unique()
     owners = pairs.group_by("value").agg(pl.len(), pl.col("person").first())

@@ -117,9 +117,12 @@ def _finding(model: Model, measured: float) -> Finding:
 
 
 def repeated_identifiers(problem: Problem) -> list[str]:
-    """Return the identifiers, if all of them repeat and no column names the person: one row each is assumed then."""
+    """Return the identifiers, if all of them repeat and no column names the person: one row each is assumed then.
+
+    Rows that were counted before show no identifiers.
+    """
     names = [name for name in problem.schema.names(Role.IDENTIFIER) if name in problem.table.names]
-    if problem.schema.person is not None:
+    if problem.schema.person is not None or problem.weights is not None:
         return []
     rows = problem.table.rows
     return names if all(problem.table.column(name).n_unique() < rows for name in names) else []

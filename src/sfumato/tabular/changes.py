@@ -15,6 +15,9 @@ from sfumato.core.cells import SUPPRESSED
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.tabular.recode import Coarse
 
+IDENTIFYING = "Columns that identify a person were left out."
+WITHOUT_ROLE = "Columns that identify a person, and columns without a role, were left out."
+
 
 def column_changes(schema: Schema, shown: str) -> list[str]:
     """Return what became of the columns: which were left out, and as what the quasi-identifiers are `shown`.
@@ -23,11 +26,19 @@ def column_changes(schema: Schema, shown: str) -> list[str]:
     >>> column_changes(schema, "{quasi}: shown as ranges.")
     ['Columns that identify a person were left out.', 'age, zip: shown as ranges.']
     """
-    dropped = ["Columns that identify a person were left out."] if schema.names(Role.IDENTIFIER) else []
-    if schema.other == "drop":
-        dropped = ["Columns that identify a person, and columns without a role, were left out."]
     names = {"quasi": ", ".join(schema.names(Role.QUASI)), "sensitive": ", ".join(schema.names(Role.SENSITIVE))}
-    return [*dropped, shown.format_map(names), *coarsened_columns(schema.columns.values())]
+    return [*dropped_columns(schema), shown.format_map(names), *coarsened_columns(schema.columns.values())]
+
+
+def dropped_columns(schema: Schema) -> list[str]:
+    """Return which columns were left out, by what the schema says of them.
+
+    >>> dropped_columns(Schema.from_roles(quasi=["age"])), len(dropped_columns(Schema(other="drop")))
+    ([], 1)
+    """
+    if schema.other == "drop":
+        return [WITHOUT_ROLE]
+    return [IDENTIFYING] if schema.names(Role.IDENTIFIER) else []
 
 
 def coarsened_columns(attributes: Iterable[Attribute]) -> list[str]:

@@ -73,9 +73,9 @@ def release(
     >>> import tempfile
     >>> import sfumato as sf
     >>> folder = Path(tempfile.mkdtemp())
-    >>> people = sf.Table.from_frame(sf.samples.patients(200))
+    >>> people = sf.Table.from_frame(sf.samples.patients(1000))
     >>> schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
-    >>> card = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(5)]).save(folder / "out.csv")
+    >>> card = sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(25)]).save(folder / "out.csv")
     >>> any(finding.refuted for finding in release(card, folder / "out.csv", original=Original(people, schema)))
     False
     """

@@ -26,6 +26,16 @@ def promises_table(card: Card, quasi: Sequence[str]) -> Markup:
     return join([element("p", f"Protected unit: {card.guarantee.unit}. Algorithm: {_maker(card)}."), table])
 
 
+def names_and_day(card: Card) -> str:
+    """Return what people call a release, its file and its day, as far as the card has them.
+
+    >>> from sfumato.stream import NaiveLaplace
+    >>> names_and_day(NaiveLaplace(bounds=(0, 10)).card("hours").for_file("hours.csv", "0" * 64))
+    'hours.csv'
+    """
+    return " · ".join(part for part in (card.dataset, card.released.file, card.date) if part)
+
+
 def guarantee(card: Card) -> Markup:
     """Return the guarantee of any card: its model, unit, neighbours and parameters, and who made the release.
 

@@ -14,9 +14,9 @@ from sfumato.release import Finding, Release
 from sfumato.report import charts
 from sfumato.report.chapters.changes import rows_sentence, what_changed
 from sfumato.report.chapters.evidence import Evidence
-from sfumato.report.chapters.gate import gate_sections
+from sfumato.report.chapters.gate import gate_sections, is_gated
 from sfumato.report.chapters.intake import intake_sections
-from sfumato.report.chapters.promise import limits, promises_table, public_card
+from sfumato.report.chapters.promise import limits, names_and_day, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
 from sfumato.report.chapters.signing import card_warnings, table_warnings
 from sfumato.report.page.markup import Markup, element, figure, fold, grid, join, tiles
@@ -61,8 +61,9 @@ def table_report(
     >>> "Every combination of age and sex is shared by at least 10 rows." in page
     True
     """
-    chapter = table_chapter(table, schema, release, heading=title or TITLE, findings=findings)
-    return collect(title or TITLE, [chapter])
+    heading = title or release.card.title or TITLE
+    chapter = table_chapter(table, schema, release, heading=heading, findings=findings)
+    return collect(heading, [chapter], about=names_and_day(release.card))
 
 
 def table_chapter(
@@ -90,7 +91,7 @@ def table_chapter(
     sections = [
         *gate_sections(tried),
         Section("What is promised", promises_table(release.card, evidence.quasi)),
-        Section("What attacks found", claims_table(tried)),
+        Section("What attacks found", claims_table([finding for finding in tried if not is_gated(finding)])),
         Section("What is not promised", limits([release.card])),
         *(Section(name, part(evidence)) for name, part in SECTIONS.items()),
         *intake_sections(table.intake),

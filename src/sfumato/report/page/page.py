@@ -57,8 +57,10 @@ class Chapter:
     warnings: Sequence[str] = ()  # what speaks against the release, in sentences: it stands first
 
 
-def collect(title: str, chapters: Sequence[Chapter], *, opening: str = "") -> str:
+def collect(title: str, chapters: Sequence[Chapter], *, opening: str = "", about: str = "") -> str:
     """Return one HTML text with the chapters of one or several releases, the same for the same input.
+
+    `about` stands under the title: which data set, which file, which day.
 
     >>> page = collect("Two doors", [Chapter(name, element("p", "…"), []) for name in ("Table", "Query")])
     >>> page.count("<h1>"), page.count("<h2"), "Do not publish" in page
@@ -80,7 +82,7 @@ def collect(title: str, chapters: Sequence[Chapter], *, opening: str = "") -> st
         "body",
         element("a", "Skip to the report", href="#report", class_="skip"),
         _banner() if marked else Markup(),
-        element("header", *_header(title, chapters), class_="page"),
+        element("header", *_header(title, chapters, about), class_="page"),
         element("div", _contents(links), element("main", *content, id="report"), class_="page layout"),
         element("footer", element("p", f"{_ending(marked=marked)} Written by sfumato {__version__}."), class_="page"),
     )
@@ -107,12 +109,13 @@ def _banner() -> Markup:
     return element("div", element("p", *words), role="note", aria_label=WARNING, class_="banner")
 
 
-def _header(title: str, chapters: Sequence[Chapter]) -> list[Markup]:
+def _header(title: str, chapters: Sequence[Chapter], about: str) -> list[Markup]:
     raw = [bool(chapter.raw) for chapter in chapters]
     words = ALONE if all(raw) else SOME if any(raw) else CALM
     return [
         element("p", "Steward’s report", class_="eyebrow"),
         element("h1", title),
+        element("p", about, class_="about") if about else Markup(),
         element("p", words, class_="readers"),
     ]
 

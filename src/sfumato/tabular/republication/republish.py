@@ -181,7 +181,9 @@ def moved_share(before: pl.Series, after: pl.Series) -> str | None:
     >>> moved_share(pl.Series("income", ["high", "low", "low"]), pl.Series("income", ["high", "high", "low", "low"]))
     "income: 'high' has 33.3 % of the rows read and 50.0 % of the released rows"
     """
-    counted = [dict(side.cast(pl.String).fill_null("").value_counts().iter_rows()) for side in (before, after)]
+    counted = [
+        dict(side.cast(pl.String).fill_null("").alias("value").value_counts().iter_rows()) for side in (before, after)
+    ]
     shares = {
         value: tuple(counts.get(value, 0) / max(1, sum(counts.values())) for counts in counted)
         for value in sorted({*counted[0], *counted[1]})

@@ -40,7 +40,7 @@ def _sortedness(column: PassedColumn) -> float:
     ranks = known.rank().to_numpy()
     correlation = float(np.corrcoef(ranks, np.arange(len(ranks)))[0, 1])
     beside = int((known[1:] == known[:-1]).sum())
-    counts = known.value_counts()["count"].to_numpy().astype(np.float64)
+    counts = known.alias("value").value_counts()["count"].to_numpy().astype(np.float64)
     expected = float((counts * (counts - 1)).sum() / len(known))
     more = (beside - expected) / math.sqrt(max(1.0, expected))
     return max(abs(correlation) * math.sqrt(len(ranks) - 1), more)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import polars as pl
 
 from sfumato.engines.spark.folders import plain_columns, quote_name, truths_again
@@ -43,9 +44,11 @@ from sfumato.engines.spark.tables.uniqueness import warn_or_refuse_unique, with_
 from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
+from sfumato.release import Card
 from sfumato.schema import Role, Schema
 from sfumato.tabular import Mondrian
 from sfumato.tabular.base import Anonymizer, PartitionAnonymizer, released_names
+from sfumato.tabular.changes import IDENTIFYING, WITHOUT_ROLE, dropped_columns
 from sfumato.tabular.microaggregation.base import Microaggregator
 from sfumato.tabular.problem import Problem
 
@@ -83,7 +86,14 @@ def anonymize(
     release = _release(rows, chosen, settled, models, most_points)
     warnings = [*unique, *(report.warnings if report is not None else [])]
     kept = truths_again(release.frame, frame, settled)
-    return replace(release, frame=kept, card=with_warnings(release.card, warnings), intake=report)
+    card = with_warnings(_as_declared(release.card, schema), warnings)
+    return replace(release, frame=kept, card=card, intake=report)
+
+
+def _as_declared(card: Card, schema: Schema) -> Card:
+    """Return the card with the columns that were left out by the steward's schema: work on counts drops others too."""
+    others = [change for change in card.changes if change not in {IDENTIFYING, WITHOUT_ROLE}]
+    return msgspec.structs.replace(card, changes=[*dropped_columns(schema), *others])
 
 
 def _release(
