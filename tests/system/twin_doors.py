@@ -276,6 +276,10 @@ TRUE: dict[str, Maker] = {
     "command, private-mondrian": command(
         "anonymize {rides} -o out.csv --schema {schema} --other drop --algorithm private-mondrian --epsilon 1"
     ),
+    "command, private-mondrian, coarse": command(
+        "anonymize {rides} -o out.csv --schema {schema} --other drop --algorithm private-mondrian --epsilon 1 "
+        "--sensitive cost --coarsen cost=round:20,top:60"
+    ),
     "command, safepub": command(
         "anonymize {few} -o out.csv --schema {small} --algorithm safepub --epsilon 1 --beta 0.3"
     ),
