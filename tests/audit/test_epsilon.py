@@ -231,7 +231,7 @@ def test_the_command_audits_a_function_on_given_inputs(
     "arguments, words",
     [
         ([], "name a mechanism"),
-        (["laplace", "--again", "x"], "name a mechanism"),
+        (["laplace", "--again", "x"], "cannot be read"),
         (["laplace", "--left", "1"], "give both"),
         (["laplace", "--secure", "--seed", "1"], "leave --seed out"),
         (["laplace", "--trials", "5"], "an integer of at least 100"),

@@ -92,7 +92,7 @@ def test_a_table_stands(table: tuple[Card, Path]) -> None:
     found = attacked(*table)
     assert not [claim for claim, finding in found.items() if finding.refuted]
     assert found["k-anonymity: at least 5 in every class"].bound == table[0].released.models[0].measured
-    assert len(found) == 3 + 2 + 2 + 10
+    assert len(found) == 3 + 3 + 2 + 10
 
 
 def test_a_file_of_another_card_falls(table: tuple[Card, Path]) -> None:

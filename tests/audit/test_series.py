@@ -83,3 +83,11 @@ def test_what_is_wrong_is_said() -> None:
         series([release(("1", "a"))] * 2, Schema.from_roles(quasi=["age"]))
     with pytest.raises(InputError, match="no column 'aeg'; did you mean 'age'"):
         series([release(("1", "a"))] * 2, Schema.from_roles(quasi=["aeg"], sensitive=["ill"]))
+
+
+def test_a_range_written_backwards_is_that_range() -> None:
+    rows = [("[30-20]", ill) for ill in "ab"], [("[20-30]", ill) for ill in "bc"]
+    straight = [("[20-30]", ill) for ill in "ab"], [("[20-30]", ill) for ill in "bc"]
+    found, wanted = (series([release(*table) for table in tables], SCHEMA) for tables in (rows, straight))
+    assert [finding.verdict for finding in found] == [finding.verdict for finding in wanted]
+    assert any(finding.refuted for finding in found)

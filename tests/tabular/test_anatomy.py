@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import sfumato as sf
 from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
+from sfumato.evaluate.check import written_groups
 from sfumato.random import SeededSource
 from sfumato.release import Release
 from sfumato.tabular.anatomy import Anatomy, estimate_count
@@ -58,10 +60,70 @@ def test_what_anatomy_cannot_promise_is_refused() -> None:
     with pytest.raises(SchemaError, match="column 'group' has a name that anatomy's tables use"):
         Anatomy().anonymize(grouped, sf.Schema.from_roles(quasi=["age", "group"], sensitive=["ill"]),
                             [sf.LDiversity(2, "ill")])  # fmt: skip
-    visits = sf.Table(PEOPLE.frame.with_columns(pl.Series("id", [1, 1, 2, 3, 4, 5, 6])))
-    with pytest.raises(SchemaError, match="one row for each person"):
-        Anatomy().anonymize(visits, sf.Schema.from_roles(quasi=["age"], sensitive=["ill"], person="id"),
-                            [sf.LDiversity(2, "ill")])  # fmt: skip
+
+
+def measured_again(release: Release, model: sf.LDiversity, schema: sf.Schema) -> float:
+    """The model on the groups that the second table shows, a row a unit."""
+    second = release.companions["sensitive"].frame
+    dealt = second.select(pl.exclude("count").repeat_by("count")).explode("group", "ill")
+    found = written_groups(sf.Table(dealt), ["group"], ["ill"], schema=schema)
+    return model.measure(found)
+
+
+@pytest.mark.parametrize("c", [0.3, 0.5, 0.9, 1.0, 2.0])
+@pytest.mark.parametrize("l", [2, 3])
+def test_recursive_diversity_holds_for_every_c(c: float, l: int) -> None:
+    """Groups of l different values break it for c up to 1; larger ones do not, so nothing is withheld."""
+    people = sf.Table(pl.DataFrame({"age": range(120), "ill": [f"illness {number % 12}" for number in range(120)]}))
+    model = sf.LDiversity(l, "ill", kind="recursive", c=c)
+    release = Anatomy().anonymize(people, SCHEMA, [model], rng=SeededSource(1))
+    assert measured_again(release, model, SCHEMA) >= l
+    assert release.frame["group"].n_unique() > 1
+
+
+def test_a_frequent_value_is_no_obstacle_where_the_model_allows_it() -> None:
+    """Four tenths have flu: more than one in three, and still recursively (2, 3)-diverse."""
+    ill = ["flu"] * 24 + ["gout", "cold", "ulcer"] * 12
+    model = sf.LDiversity(3, "ill", kind="recursive", c=2)
+    people = sf.Table(pl.DataFrame({"age": range(60), "ill": ill}))
+    release = Anatomy().anonymize(people, SCHEMA, [model], rng=SeededSource(1))
+    assert measured_again(release, model, SCHEMA) >= 3
+    assert release.frame["group"].n_unique() > 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_rows_of_a_person_are_in_one_group_whose_persons_are_diverse(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    people = pl.DataFrame(
+        {"age": draw.integers(20, 70, 200), "ill": draw.choice(list("abcdefgh"), 200), "id": draw.integers(0, 90, 200)}
+    ).with_columns(age=pl.col("id"))
+    schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"], person="id")
+    release = Anatomy(keep_order=True).anonymize(
+        sf.Table(people), schema, [sf.LDiversity(2, "ill")], rng=SeededSource(seed)
+    )
+    joined = people.with_columns(release.frame["group"])
+    assert joined.group_by("id").agg(pl.col("group").n_unique())["group"].max() == 1
+    for _, group in joined.group_by("group"):
+        persons = group["id"].n_unique()
+        most = group.group_by("ill").agg(pl.col("id").n_unique())["id"].max()
+        assert 2 * most <= persons  # type: ignore[operator]
+    assert release.card.guarantee.unit.startswith("person")
+    assert release.frame["group"].n_unique() > 5
+
+
+def test_a_value_that_most_persons_have_is_refused() -> None:
+    ill = ["flu", "gout", "flu", "gout", "gout"]
+    visits = sf.Table(pl.DataFrame({"age": [1, 1, 2, 2, 3], "ill": ill, "id": [1, 1, 2, 2, 3]}))
+    schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"], person="id")
+    with pytest.raises(UnsatisfiableError, match="distinct l-diversity with 2 cannot be reached"):
+        Anatomy().anonymize(visits, schema, [sf.LDiversity(2, "ill")])
+
+
+def test_missing_values_make_groups_larger_and_are_told() -> None:
+    people = sf.Table(pl.DataFrame({"age": range(30), "ill": ["flu", "gout", "cold", None, None] * 6}))
+    release = Anatomy().anonymize(people, SCHEMA, [sf.LDiversity(3, "ill")], rng=SeededSource(2))
+    assert measured_again(release, sf.LDiversity(3, "ill"), SCHEMA) >= 3
+    assert "12 missing values count as no value" in release.notes[0]
 
 
 def test_both_tables_are_saved_and_named_on_the_card(tmp_path: Path) -> None:

@@ -37,6 +37,15 @@ def test_strict_cuts_equal_the_twin(seed: int, k: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_cuts_under_distinct_values_equal_the_twin(seed: int) -> None:
+    problem = Problem.of(random_table(seed, 60), random_schema(), [sf.KAnonymity(2), sf.LDiversity(3, "disease")])
+    codes = problem.sensitive["disease"].codes
+    found = {frozenset(rows) for rows in twin(problem, lambda rows: len(set(codes[rows])) >= 3, plain=False)}
+    assert classes_of(problem) == found
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_cuts_under_diversity_equal_the_twin(seed: int) -> None:
     models: list[Model] = [sf.KAnonymity(2), sf.LDiversity(2.5, "disease", kind="entropy")]
     problem = Problem.of(random_table(seed, 60), random_schema(), models)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.tabular.class_test_kernel import WEIGHT
-from sfumato.tabular.mondrian.kernel import CODES, DIGITS, MASSES, ROWS, profile_sparse
+from sfumato.tabular.mondrian.kernel import CODES, DIGITS, FACTS, MASK, MASSES, ROWS, SHIFT, profile_sparse
 
 
 @pytest.mark.parametrize("size", [1, 3, 48, 49, 700])
@@ -15,7 +15,10 @@ def test_a_sparse_profile_has_each_code_once_in_order_with_its_weight(size: int,
     rng = np.random.default_rng(size + highest)
     codes, weights = rng.integers(0, highest, size), rng.integers(1, 5, size)
     scratch = np.zeros((ROWS, max(size, DIGITS)), dtype=np.int64)
-    count = profile_sparse(codes, weights << WEIGHT, scratch)
+    columns = np.zeros((1, FACTS), dtype=np.int64)
+    columns[0, SHIFT], columns[0, MASK] = 3, 2**32 - 1
+    words = np.array([[-1, *(codes << 3), -1]])
+    count = profile_sparse(words, np.array([-1, *(weights << WEIGHT), -1]), columns, scratch, 0, 1, 1 + size)
     values, places = np.unique(codes, return_inverse=True)
     assert scratch[CODES, :count].tolist() == values.tolist()
     assert scratch[MASSES, :count].tolist() == np.bincount(places, weights=weights).tolist()

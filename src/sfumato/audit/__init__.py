@@ -6,6 +6,7 @@ from sfumato.audit.epsilon.trials import worst_pair
 from sfumato.audit.gate import gate
 from sfumato.audit.linkage import linkage
 from sfumato.audit.local import local
+from sfumato.audit.minimality import minimality
 from sfumato.audit.release import Original, release
 from sfumato.audit.series import series
 from sfumato.audit.stream import stream
@@ -24,6 +25,7 @@ __all__ = [
     "gate",
     "linkage",
     "local",
+    "minimality",
     "number_pairs",
     "release",
     "repeat",

@@ -9,7 +9,7 @@ from sfumato.core.parameters import Name, Option, Real, Whole
 from sfumato.models.base import Model
 from sfumato.models.criteria import SHARE, Criterion
 from sfumato.models.groups import ClassCounts, Groups
-from sfumato.models.measures import alpha, smallest
+from sfumato.models.measures import alpha, l_distinct, smallest
 from sfumato.table.coding import Column
 
 
@@ -36,6 +36,7 @@ class AlphaK(Model):
     card_names: ClassVar = ("(α, k)-anonymity",)
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = False  # taking one row away raises the others' shares
+    evenness_monotone: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -53,12 +54,18 @@ class AlphaK(Model):
         return self.k
 
     def class_value(self, one: ClassCounts) -> float:
-        return 1.0 if one.units < self.k else float(max(one.counts)) / one.units
+        if one.units < self.k:
+            return 1.0
+        missing = int(one.counts.sum() - one.value_counts.sum()) / one.units
+        return max(missing, float(max(one.value_counts, default=0)) / max(1, one.known_units))
 
     def measure(self, groups: Groups) -> float:
         """The largest share of a value; 1 when a class is smaller than k, since then nothing is promised."""
         return 1.0 if smallest(groups) < self.k else alpha(groups, groups.sensitive[self.column])
 
+    def measure_unseen_persons(self, groups: Groups) -> float:
+        """One over the fewest values of a class: some value is held by as many; 1 where a class is smaller than k."""
+        return 1.0 if smallest(groups) < self.k else 1 / max(1, l_distinct(groups.sensitive[self.column]))
+
     def criterion(self, column: Column) -> Criterion:
-        del column
-        return Criterion(SHARE, self.alpha, 0.0)
+        return Criterion(SHARE, self.alpha, 0.0, skip=column.unknown)

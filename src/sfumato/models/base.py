@@ -49,6 +49,7 @@ class Model(Validated, ABC):
     card_names: ClassVar[tuple[str, ...]]
     merge_monotone: ClassVar[bool]
     suppression_monotone: ClassVar[bool]
+    evenness_monotone: ClassVar[bool] = False  # moving a unit from a frequent value to a rarer one never makes it worse
 
     @abstractmethod
     def class_value(self, one: ClassCounts) -> float:
@@ -131,6 +132,14 @@ class Model(Validated, ABC):
         del kind
         return self.measure(groups)
 
+    def measure_unseen_persons(self, groups: Groups) -> float | None:
+        """The best value that a released file allows where a person may have several of its rows; None if any.
+
+        A release does not tell its persons apart, so a promise to persons can be refuted by its rows, never confirmed.
+        """
+        del groups
+        return None
+
     def holds(self, measured: float) -> bool:
         """Whether a table with this value satisfies the model."""
         return measured >= self.asked * (1 - SLACK) if self.at_least else measured <= self.asked + SLACK
@@ -158,6 +167,10 @@ class Model(Validated, ABC):
         """
         del column
         return None
+
+    def criterion_of_persons(self, column: Column) -> Criterion | None:
+        """The compiled test where persons may have several rows: the same, unless a model says otherwise."""
+        return self.criterion(column)
 
 
 def stated_for(parameters: Mapping[str, Any], name: str, entry: MeasuredModel) -> Any:

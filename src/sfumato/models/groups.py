@@ -7,24 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.models.pinned import PinnedCounts, pin_classes, pinned
 from sfumato.table.coding import Column, only_observed
 from sfumato.table.distinct import distinct, tally
 
 Counts = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
+SLACK = 1e-9  # of sums of shares
 
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
     """How often each sensitive value occurs in each class, as sorted (class, value, count) triples.
 
-    With a person column, `counts` are persons who have the value, not rows. `reference` is the share of each value
-    in the whole table, a person counted once for each value however the classes divide that person's rows.
+    With a person column, `counts` are persons who have the value, not rows. `reference` is the share of all units that
+    have each value, a person counted once for each value however the classes divide that person's rows. `units` are
+    those of each class, and `holders` those of them who have a value: a missing one is none, unless declared.
     """
 
     column: Column
@@ -32,6 +36,8 @@ class Histograms:
     values: Counts
     counts: Counts
     reference: Shares
+    units: Counts
+    holders: Counts
 
     @property
     def starts(self) -> Counts:
@@ -39,22 +45,37 @@ class Histograms:
         return np.flatnonzero(np.diff(self.classes, prepend=-1))
 
     @property
-    def totals(self) -> Counts:
-        """The counts of each class, added up."""
-        return np.add.reduceat(self.counts, self.starts)
+    def shares(self) -> Shares:
+        """The share of its class's units that have each triple's value."""
+        return np.asarray(self.counts / self.units[self.classes])
 
     @property
-    def shares(self) -> Shares:
-        """The share of each triple's value in its class."""
-        sizes = np.diff(self.starts, append=len(self.counts))
-        return self.counts / np.repeat(self.totals, sizes)
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Which triples are of a value, and not of a missing one."""
+        return np.asarray(self.values >= self.column.unknown)
+
+    @property
+    def masses(self) -> Shares:
+        """How many values a unit of each class has on average; a missing one counts here, as t-closeness has it."""
+        return np.asarray(np.bincount(self.classes, self.counts, len(self.units)) / self.units)
+
+    @property
+    def several(self) -> bool:
+        """Whether some person has several values."""
+        return bool(self.masses.max() > 1 or self.reference.sum() > 1 + SLACK)
+
+    @cached_property
+    def pinned(self) -> PinnedCounts:
+        """One value pinned on each unit that has one, as unevenly as the counts allow."""
+        return pin_classes(self.classes[self.known], self.counts[self.known], self.holders)
 
 
 class ClassCounts(NamedTuple):
     """One class as a model sees it: its rows, its protected units, and how often each sensitive value occurs.
 
-    `counts` are by code of `column`, and `reference` is the share of each code in the whole table; both are empty for a
-    model that speaks of no column. With a person column, `counts` are persons who have the value.
+    `counts` are by code of `column`, and `reference` is the share of all units that have each code; both are empty for
+    a model that speaks of no column. With a person column, `counts` are persons who have the value. `holders` are the
+    units that have a value; None where nobody counted them.
 
     >>> next(iter(Groups.of(np.array([0, 0, 1])).each())).units
     2
@@ -65,6 +86,25 @@ class ClassCounts(NamedTuple):
     counts: Counts = np.empty(0, dtype=np.int64)
     reference: Shares = np.empty(0, dtype=np.float64)
     column: Column | None = None
+    holders: int | None = None
+
+    @property
+    def value_counts(self) -> Counts:
+        """The counts of values, without that of a missing one unless it is declared a value."""
+        return self.counts[0 if self.column is None else self.column.unknown :]
+
+    @property
+    def known_units(self) -> int:
+        """The units that have a value; where they were not counted, the fewest that there can be."""
+        if self.holders is not None:
+            return self.holders
+        lacking = int(self.counts.sum() - self.value_counts.sum())
+        return max(self.units - lacking, int(self.value_counts.max(initial=0)))
+
+    @property
+    def pinned(self) -> list[int]:
+        """How many units each value is pinned on, largest first, when each unit counts for one value alone."""
+        return pinned(self.value_counts, self.known_units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +146,9 @@ class Groups:
             units = np.bincount(classes[pairs.examples], minlength=len(sizes))
         found = {}
         for name, column in (sensitive or {}).items():
-            if references is None:
-                found[name] = _histograms(classes, only_observed(column), person, weights)
-            else:
-                found[name] = replace(_histograms(classes, column, person, weights), reference=references[name])
+            coded = only_observed(column) if references is None else column
+            known = _histograms(classes, coded, person, weights, units)
+            found[name] = known if references is None else replace(known, reference=references[name])
         return cls(sizes, units, found)
 
     @property
@@ -133,26 +172,40 @@ class Groups:
             part = slice(bounds[number], bounds[number + 1])
             counts = np.zeros(found.column.size, dtype=np.int64)
             counts[found.values[part]] = found.counts[part]
-            yield ClassCounts(int(self.sizes[number]), int(self.units[number]), counts, found.reference, found.column)
+            holders = int(found.holders[number])
+            yield ClassCounts(
+                int(self.sizes[number]), int(self.units[number]), counts, found.reference, found.column, holders
+            )
 
 
-def _histograms(classes: Counts, column: Column, person: Counts | None, weights: Counts | None) -> Histograms:
+def _histograms(
+    classes: Counts, column: Column, person: Counts | None, weights: Counts | None, units: Counts
+) -> Histograms:
     codes = column.codes.astype(np.int64)
+    holders = _holders(classes, column, person, weights, units)
     if person is None:
-        shares = _shares(codes, column.size, weights)
-        return Histograms(column, *_triples(classes, codes, column.size, weights), shares)
+        shares = tally(codes, weights, column.size) / int(units.sum())
+        return Histograms(column, *_triples(classes, codes, column.size, weights), shares, units, holders)
     persons = int(person.max()) + 1
     owned = distinct([codes, person], [column.size, persons]).examples
     held = distinct([classes, codes, person], [int(classes.max()) + 1, column.size, persons]).examples
     triples = _triples(classes[held], codes[held], column.size)
-    return Histograms(column, *triples, _shares(codes[owned], column.size))
+    shares = tally(codes[owned], None, column.size) / len(np.unique(person))
+    return Histograms(column, *triples, shares, units, holders)
+
+
+def _holders(classes: Counts, column: Column, person: Counts | None, weights: Counts | None, units: Counts) -> Counts:
+    """Return how many units of each class have a value that is not missing."""
+    if not column.unknown:
+        return units
+    known = column.codes >= column.unknown
+    if person is None:
+        return tally(classes[known], None if weights is None else weights[known], len(units))
+    pairs = distinct([classes[known], person[known]], [len(units), int(person.max()) + 1])
+    return np.bincount(classes[known][pairs.examples], minlength=len(units))
 
 
 def _triples(classes: Counts, codes: Counts, size: int, weights: Counts | None = None) -> tuple[Counts, Counts, Counts]:
     """Return every (class, value) pair that occurs, in order, and how often."""
     pairs = distinct([classes, codes], [int(classes.max()) + 1, size]).with_weights(weights)
     return classes[pairs.examples], codes[pairs.examples], pairs.counts
-
-
-def _shares(codes: Counts, size: int, weights: Counts | None = None) -> Shares:
-    return tally(codes, weights, size) / (len(codes) if weights is None else int(weights.sum()))

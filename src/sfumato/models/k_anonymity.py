@@ -50,5 +50,9 @@ class KAnonymity(Model):
     def measure(self, groups: Groups) -> float:
         return smallest(groups)
 
+    def measure_unseen_persons(self, groups: Groups) -> float:
+        """The rows of the smallest class: it has no more persons."""
+        return smallest(groups)
+
     def criterion(self, column: Column) -> None:
         """Return None: `least_units` says it all."""

@@ -60,6 +60,7 @@ class LDiversity(Model):
     card_names: ClassVar = tuple(CARD_NAMES.values())
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
+    evenness_monotone: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -87,11 +88,12 @@ class LDiversity(Model):
         return {"l": int(self.l) if self.l == int(self.l) else self.l, "l_kind": self.kind, **recursive}
 
     def class_value(self, one: ClassCounts) -> float:
-        counts = sorted((int(count) for count in one.counts if count), reverse=True)
+        counts = one.pinned
         if self.kind == "distinct":
             return len(counts)
         if self.kind == "entropy":
-            return math.exp(-sum(count / sum(counts) * math.log(count / sum(counts)) for count in counts))
+            shares = [count / sum(counts) for count in counts]
+            return math.exp(-sum(share * math.log(share) for share in shares)) if counts else 0.0
         return sum(counts[0] < self.c * sum(counts[place:]) for place in range(len(counts)))
 
     def measure(self, groups: Groups) -> float:
@@ -100,7 +102,10 @@ class LDiversity(Model):
             return l_distinct(histograms)
         return l_entropy(histograms) if self.kind == "entropy" else l_recursive(histograms, self.c)
 
+    def measure_unseen_persons(self, groups: Groups) -> float:
+        """The fewest values of a class: no kind of l is larger, whoever has them."""
+        return l_distinct(groups.sensitive[self.column])
+
     def criterion(self, column: Column) -> Criterion:
-        del column
         code = {"distinct": DISTINCT, "entropy": ENTROPY, "recursive": RECURSIVE}[self.kind]
-        return Criterion(code, self.l, self.c)
+        return Criterion(code, self.l, self.c, skip=column.unknown)

@@ -23,15 +23,16 @@ def smallest(groups: Groups) -> int:
 
 
 def l_distinct(histograms: Histograms) -> int:
-    """Distinct l: the fewest different values in a class (Machanavajjhala et al. 2007)."""
-    return int(np.diff(histograms.starts, append=len(histograms.counts)).min())
+    """Distinct l: the fewest different values in a class, one pinned on each unit (Machanavajjhala et al. 2007)."""
+    return int(np.bincount(histograms.pinned.classes, minlength=len(histograms.units)).min())
 
 
 def l_entropy(histograms: Histograms) -> float:
-    """Entropy l: exp of the smallest entropy of a class (Machanavajjhala et al. 2007, definition 4.1)."""
-    shares = histograms.shares
-    entropies = -np.add.reduceat(shares * np.log(shares), histograms.starts)
-    return float(np.exp(entropies.min()))
+    """Entropy l: exp of the smallest entropy of a class (2007, definition 4.1); 0 where a class has no value."""
+    pins = histograms.pinned
+    shares = pins.counts / histograms.holders[pins.classes]
+    entropies = -np.bincount(pins.classes, shares * np.log(shares), len(histograms.units))
+    return float(np.where(histograms.holders > 0, np.exp(entropies), 0.0).min())
 
 
 def l_recursive(histograms: Histograms, c: float) -> int:
@@ -39,14 +40,11 @@ def l_recursive(histograms: Histograms, c: float) -> int:
 
     A class is when its most frequent value is rarer than c times all from the l-th most frequent on.
     """
-    order = np.lexsort((-histograms.counts, histograms.classes))
-    counts = histograms.counts[order].astype(np.float64)
-    starts = histograms.starts
-    lengths = np.diff(starts, append=len(counts))
-    running = np.cumsum(counts) - counts
-    tails = np.repeat(histograms.totals + running[starts], lengths) - running
-    enough = c * tails > np.repeat(counts[starts], lengths)
-    return int(np.add.reduceat(enough.astype(np.int64), starts).min())
+    pins, classes = histograms.pinned, len(histograms.units)
+    most = np.zeros(classes)
+    np.maximum.at(most, pins.classes, pins.counts)
+    enough = c * (histograms.holders[pins.classes] - pins.before) > most[pins.classes]
+    return int(np.bincount(pins.classes, enough, classes).min())
 
 
 def t_distance(
@@ -54,7 +52,9 @@ def t_distance(
 ) -> float:
     """t: the largest earth mover's distance of a class from the table (Li, Li & Venkatasubramanian 2007).
 
-    On a tree, a line or a star the distance is a weighted sum over cuts of the mass that must cross.
+    On a tree, a line or a star the distance is a weighted sum over cuts of the mass that must cross. The mass of a
+    value is the share of the units that have it; where a class has fewer values for each person, the table is scaled
+    down to it.
     """
     size = histograms.column.size
     reference = histograms.reference
@@ -62,13 +62,14 @@ def t_distance(
     step = max(1, CHUNK // (size + 1))
     largest = 0.0
     shares = histograms.shares
+    scale = np.minimum(1.0, histograms.masses / reference.sum())
     for first in range(0, len(starts) - 1, step):
         last = min(first + step, len(starts) - 1)
         part = slice(starts[first], starts[last])
         dense = np.zeros((last - first, size + 1))
         rows = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
         dense[rows, histograms.values[part] + 1] = shares[part]
-        dense[:, 1:] -= reference
+        dense[:, 1:] -= reference * scale[first:last, None]
         flow = np.cumsum(dense, axis=1)
         crossing = np.abs(flow[:, cuts[1]] - flow[:, cuts[0]])
         largest = max(largest, float((crossing @ weights).max()))
@@ -76,8 +77,12 @@ def t_distance(
 
 
 def alpha(groups: Groups, histograms: Histograms) -> float:
-    """α: the largest share of one value among a class's units (Wong, Li, Fu & Wang 2006)."""
-    return float((histograms.counts / groups.units[histograms.classes]).max())
+    """α: the largest share of one value among a class's units (Wong, Li, Fu & Wang 2006).
+
+    Units without a value are left out, since they hide nobody; that a value is missing is known of all units.
+    """
+    of = np.where(histograms.known, histograms.holders[histograms.classes], groups.units[histograms.classes])
+    return float((histograms.counts / of).max())
 
 
 def beta(histograms: Histograms) -> float:

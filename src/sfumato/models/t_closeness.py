@@ -12,7 +12,7 @@ from sfumato.core.parameters import Name, OneOf, Option, Real
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.models.criteria import CLOSENESS, Criterion
-from sfumato.models.groups import ClassCounts, Groups
+from sfumato.models.groups import ClassCounts, Groups, Histograms
 from sfumato.models.measures import t_distance
 from sfumato.schema import Kind
 from sfumato.table.coding import Column
@@ -64,14 +64,14 @@ class TCloseness(Model):
     def class_value(self, one: ClassCounts) -> float:
         if one.column is None:
             raise ParameterError(f"t-closeness needs the counts of column '{self.column}'")
-        (starts, ends), weights = cuts(one.column, self.distance)
-        gaps = one.counts / one.counts.sum() - one.reference
+        (starts, ends), weights = with_surplus(cuts(one.column, self.distance), one.column.size)
+        mass = one.counts.sum() / one.units
+        gaps = one.counts / one.units - one.reference * min(1.0, mass / one.reference.sum())
         crossing = (abs(gaps[start:end].sum()) for start, end in zip(starts, ends, strict=True))
         return float(sum(weight * mass for weight, mass in zip(weights, crossing, strict=True)))
 
     def measure(self, groups: Groups) -> float:
-        histograms = groups.sensitive[self.column]
-        return t_distance(histograms, *cuts(histograms.column, self.distance))
+        return closeness(groups.sensitive[self.column], self.distance)
 
     def measure_again(self, groups: Groups, kind: str | None) -> float | None:
         """The value of a released file; its card tells neither the order of words nor a hierarchy."""
@@ -80,6 +80,35 @@ class TCloseness(Model):
     def criterion(self, column: Column) -> Criterion:
         (starts, ends), weights = cuts(column, self.distance)
         return Criterion(CLOSENESS, self.t, 0.0, (starts, ends), weights)
+
+    def criterion_of_persons(self, column: Column) -> Criterion:
+        found, weights = with_surplus(cuts(column, self.distance), column.size)
+        return Criterion(CLOSENESS, self.t, 0.0, found, weights)
+
+
+def closeness(histograms: Histograms, distance: str) -> float:
+    """Return the largest distance of a class from the table, also where persons have several values."""
+    plain = cuts(histograms.column, distance)
+    return t_distance(histograms, *(with_surplus(plain, histograms.column.size) if histograms.several else plain))
+
+
+def with_surplus(plain: Cuts, size: int) -> Cuts:
+    """Return the cuts with what only matters if the persons of a class have more values each than those of the table.
+
+    A surplus comes from outside, at distance 1 from every value. The cuts of a line are counted from both ends, half
+    each. Where masses are equal, as with one value for each person, both ends agree and nothing crosses the outer cut.
+
+    >>> prefix = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    >>> (starts, ends), weights = with_surplus((prefix, np.ones(1)), 2)
+    >>> starts.tolist(), ends.tolist(), weights.tolist()
+    ([0, 1, 0], [1, 2, 2], [0.5, 0.5, 0.5])
+    """
+    (starts, ends), weights = plain
+    line = len(starts) == size - 1 and not starts.any()  # every prefix, and no other interval
+    if line:
+        starts, ends = np.append(starts, ends), np.append(ends, np.full_like(ends, size))
+        weights = np.append(weights, weights) / 2
+    return (np.append(starts, 0), np.append(ends, size)), np.append(weights, 0.5)
 
 
 def cuts(column: Column, distance: str = "auto") -> Cuts:

@@ -1,7 +1,8 @@
 """The difference attack: a person in one release and not in the other has a value by which their classes differ.
 
 Chapter 2 of Pereira 2014 (the case of André). It supposes that between the two releases rows were only added
-(for newcomers) or only removed (for leavers); where counts contradict that, nothing is concluded.
+(for newcomers) or only removed (for leavers); where counts contradict that, nothing is concluded. Rows that belong to
+nobody, as cards declare them, may explain so much of a difference.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def newcomers(space: Space, present: int, absent: int) -> Integers:
     """Return, for each class of `present` and each value, how many people not in `absent` can have it at most.
 
     People of an earlier class that overlaps one later class only must be in that one; people of earlier
-    classes must be somewhere in the later classes connected with theirs.
+    classes must be somewhere in the later classes connected with theirs. Rows of nobody in `absent` are no people.
     """
     overlap = space.overlap(present, absent)
     ours, theirs = space.counts[present], space.counts[absent]
@@ -54,15 +55,24 @@ def newcomers(space: Space, present: int, absent: int) -> Integers:
     total, before = (np.zeros((groups, ours.shape[1]), dtype=np.int64) for _ in range(2))
     np.add.at(total, group[: len(ours)], ours)
     np.add.at(before, group[len(ours) :], theirs)
-    together = _rest(total, before)
-    return np.minimum(_rest(ours, surely), together[group[: len(ours)]])
+    nobody = space.nobody[absent]
+    together = _rest(total, before, nobody)
+    return np.minimum(_rest(ours, surely, nobody), together[group[: len(ours)]])
 
 
-def _rest(whole: Integers, taken: Integers) -> Integers:
-    """Return what is left of each class; the whole class where the counts contradict each other."""
+def _rest(whole: Integers, taken: Integers, nobody: int) -> Integers:
+    """Return what is left of each class at most, if so many of the rows taken may belong to nobody.
+
+    Where the counts contradict each other, it is the whole class.
+
+    >>> _rest(np.array([[3, 1, 1]]), np.array([[3, 0, 2]]), 1).tolist(), _rest(np.eye(2), np.eye(2), 1).tolist()
+    ([[0, 1, 0]], [[1.0, 0.0], [0.0, 1.0]])
+    """
     rest = whole - taken
-    contradicted = (rest < 0).any(axis=1, keepdims=True)
-    return np.where(contradicted, whole, rest)
+    missing = np.maximum(-rest, 0)  # rows that nobody can stand behind
+    spare = nobody - missing.sum(axis=1, keepdims=True)
+    most = np.minimum(rest + spare + missing, whole)
+    return np.where(spare < 0, whole, most)
 
 
 def _components(overlap: Truths) -> tuple[Integers, int]:

@@ -90,29 +90,24 @@ class Space:
         quasi: Sequence[str],
         releases: Sequence[PublishedClasses],
         attributes: Mapping[str, Attribute] | None = None,
+        nobody: Sequence[int] = (),
     ) -> None:
         known = attributes or {}
+        self.nobody = nobody or [0] * len(releases)  # rows of each release that belong to nobody
         self.quasi = tuple(quasi)
         self.releases = releases
         self.axes = [
             CellAxis((text for release in releases for text in release.texts[place]), known.get(name))
             for place, name in enumerate(self.quasi)
         ]
-        self.values = sorted({value for release in releases for value in release.values})
+        self.values, self.counts = counts_of(releases)
         self.boxes = [self._boxes(release) for release in releases]
-        self.counts = [self._counts(release) for release in releases]
         self.holds = [supports(counts) for counts in self.counts]
         self._overlaps: dict[tuple[int, int], Truths] = {}
 
     def _boxes(self, release: PublishedClasses) -> list[Box]:
         masks = [[axis[text] for text in texts] for axis, texts in zip(self.axes, release.texts, strict=True)]
         return [tuple(mask[cell] for mask, cell in zip(masks, row, strict=True)) for row in release.cells.tolist()]
-
-    def _counts(self, release: PublishedClasses) -> Integers:
-        places = [self.values.index(value) for value in release.values]
-        counts = np.zeros((len(release.counts), len(self.values)), dtype=np.int64)
-        counts[:, places] = release.counts
-        return counts
 
     def overlap(self, first: int, second: int) -> Truths:
         """Return which classes of one release share at least one point with which of another."""
@@ -153,6 +148,18 @@ class Space:
             for number in np.flatnonzero(self.overlap(layer.release, layer.release)[own]).tolist()
         ]
         return find_uncovered(box, [0] * len(layers), others, search)
+
+
+def counts_of(releases: Sequence[PublishedClasses]) -> tuple[list[str], list[Integers]]:
+    """Return all sensitive values of a series, and how often each class of each release shows each of them."""
+    values = sorted({value for release in releases for value in release.values})
+    places = {value: place for place, value in enumerate(values)}
+    found = []
+    for release in releases:
+        counts = np.zeros((len(release.counts), len(values)), dtype=np.int64)
+        counts[:, [places[value] for value in release.values]] = release.counts
+        found.append(counts)
+    return values, found
 
 
 def supports(counts: Integers) -> list[int]:

@@ -16,6 +16,7 @@ from sfumato.tabular.microaggregation.algorithms.vmdav import VMDAV
 from sfumato.tabular.microaggregation.base import Microaggregator
 from sfumato.tabular.microaggregation.search.improve import Improve
 from sfumato.tabular.mondrian import Mondrian
+from sfumato.tabular.mondrian.blind import BlindMondrian
 from sfumato.tabular.private.base import PrivateAnonymizer
 from sfumato.tabular.private.mondrian import PrivateMondrian
 from sfumato.tabular.private.safepub import SafePub
@@ -26,6 +27,7 @@ __all__ = [
     "VMDAV",
     "Anatomy",
     "Anonymizer",
+    "BlindMondrian",
     "Charge",
     "Datafly",
     "Improve",

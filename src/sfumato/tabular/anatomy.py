@@ -2,13 +2,14 @@
 
 Quasi-identifiers stay exact, so counts stay accurate; what is hidden is which value belongs to whom. The
 paper draws each group from the l most frequent values left; we deal rows sorted by value out to the groups
-in turn, which yields the same groups of different values in one pass whenever the table is eligible.
+in turn, which yields the same groups of different values in one pass whenever the table is eligible. Where models
+ask for more than l different values, groups grow until they hold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,18 +22,21 @@ from sfumato.core.parameters import OneOf
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
+from sfumato.models.l_diversity import LDiversity
 from sfumato.models.words import promise_words
 from sfumato.random import SecureSource, Source, permutation
 from sfumato.release import Release
 from sfumato.release.card import Card, Companion, ReleasedColumn
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
-from sfumato.table.coding import Column, code
+from sfumato.table.coding import Column, code_sensitive
 from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import KEEP_ORDER, Partition, PartitionAnonymizer, kept_promises
+from sfumato.tabular.card import choice_words
 from sfumato.tabular.problem import Problem
 
 GROUP, COUNT, SENSITIVE = "group", "count", "sensitive"
+FEW_FAIL = 0.25  # share of the groups of a size that may fail and be merged, rather than all be larger
 PRESENCE = (
     "Quasi-identifiers are published unchanged: whoever knows a person's learns that the person is in the table. "
     "Only the link to the sensitive value is hidden; k-anonymity is not promised."
@@ -63,6 +67,7 @@ class Anatomy(PartitionAnonymizer):
     OPTIONS: ClassVar = {"keep_order": KEEP_ORDER}
     algorithm: ClassVar = "anatomy"
     has_boxes: ClassVar = False
+    draws: ClassVar = True
     shown: ClassVar = (
         "{quasi}: published unchanged. {sensitive}: moved to a second table, tied to the rows by group numbers alone."
     )
@@ -86,13 +91,16 @@ class Anatomy(PartitionAnonymizer):
         kept = [entry for entry, part in problem.schema.columns.items() if part.role in {Role.QUASI, Role.OTHER}]
         exact = problem.table.frame.select(kept).with_columns(pl.Series(GROUP, number))[order]
         second = _sensitive_table(problem.table.column(name), number)
-        groups = kept_promises(_groups_shown(exact, second, problem.sensitive[name]), problem.models)
+        shown = _groups_shown(exact, second, problem.sensitive[name])
+        groups = kept_promises(shown if problem.person is None else problem.groups(partition.rows), problem.models)
         seeded = not source.secure and not self.keep_order
         plain = self._card(problem, groups, exact.drop(GROUP).columns, seeded=seeded)
-        words = promise_words(problem.models, problem.schema.names(Role.QUASI), "rows", one="a group number")
-        card = self._anatomy_card(plain, second, name, words)
+        units = "rows" if problem.person is None else "persons"
+        words = promise_words(problem.models, problem.schema.names(Role.QUASI), units, one="a group number")
+        told = [*plain.assumptions, PRESENCE, *choice_words(problem.models, blind=partition.blind)]
+        card = self._anatomy_card(msgspec.structs.replace(plain, assumptions=told), second, name, words)
         table, companion = (Table(frame, problem.table.backend, problem.table.delimiter) for frame in (exact, second))
-        return Release(table, card, {SENSITIVE: companion})
+        return Release(table, card, {SENSITIVE: companion}, notes=problem.notes)
 
     def _anatomy_card(self, card: Card, second: pl.DataFrame, name: str, words: Sequence[str]) -> Card:
         group = ReleasedColumn(name=GROUP, role=GROUP, type="integer")
@@ -106,7 +114,7 @@ class Anatomy(PartitionAnonymizer):
             ],
             companions=[Companion(name=SENSITIVE, rows=second.height, columns=columns)],
         )
-        return msgspec.structs.replace(card, released=released, assumptions=[*card.assumptions, PRESENCE])
+        return msgspec.structs.replace(card, released=released)
 
 
 def estimate_count(release: Release, quasi: pl.Expr, sensitive: pl.Expr) -> float:
@@ -145,31 +153,109 @@ def _refuse_other_models(models: Sequence[Model]) -> None:
 
 
 def _deal_groups(problem: Problem, source: Source) -> Partition:
-    """Return groups of at least l rows, no two with the same sensitive value, drawn at random."""
+    """Return groups drawn at random, as small as the models allow, the rows of a person always in one group."""
     _refuse_other_columns(problem)
     column = next(iter(problem.sensitive.values()))
-    count = _group_count(problem, column)
+    _refuse_frequent(problem, column)
     rows = problem.table.rows
-    turn = permutation(column.size, source)[column.codes]
-    shuffled = permutation(rows, source)
-    dealt = shuffled[np.argsort(turn[shuffled], kind="stable")]
-    groups = np.empty(rows, dtype=np.int64)
-    groups[dealt] = permutation(count, source)[np.arange(rows) % count]
-    return Partition(Numbering(np.arange(rows), np.ones(rows, dtype=np.int64)), groups, count)
+    unit = np.arange(rows) if problem.person is None else np.unique(problem.person, return_inverse=True)[1]
+    dealt = _dealing_order(unit, column, source)
+    place = np.empty(len(dealt), dtype=np.int64)
+    place[dealt] = np.arange(len(dealt))
+    groups = _smallest_groups(problem, place, unit)
+    count = int(groups.max()) + 1
+    every = Numbering(np.arange(rows), np.ones(rows, dtype=np.int64))
+    return Partition(every, permutation(count, source)[groups], count, blind=len(dealt) == rows)
 
 
-def _group_count(problem: Problem, column: Column) -> int:
-    """Return how many groups there are; refuse a table in which one value is too frequent (the eligibility check)."""
-    l = max(math.ceil((model.distinct_values or 1) - 1e-9) for model in problem.models)
-    rows = problem.table.rows
-    counts = np.bincount(column.codes)
-    most = int(counts.max())
-    if most * l > rows:
-        raise UnsatisfiableError(
-            f"column '{column.name}': value '{column.text(int(counts.argmax()))}' has {most} of {rows} rows, more than "
-            f"one in {l}; at most l={rows // most} is possible"
-        )
-    return rows // l
+def _smallest_groups(problem: Problem, place: Integers, unit: Integers) -> Integers:
+    """Return the group of each row: as small as most groups can be, those that still fail merged in pairs.
+
+    Groups have no person in common, so two that hold hold together, and at last all are one group, which holds.
+    """
+    for size in _sizes(problem, len(place)):
+        groups = (place % (len(place) // size))[unit]
+        failing = _failing(problem, groups)
+        if failing.mean() <= FEW_FAIL:
+            break
+    while failing.any():
+        groups = _merge_pairs(groups, failing)
+        failing = _failing(problem, groups)
+    return groups
+
+
+def _merge_pairs(groups: Integers, failing: npt.NDArray[np.bool_]) -> Integers:
+    """Return the groups, each failing one joined with another failing one, an odd one with any other."""
+    joined = np.arange(len(failing))
+    first = np.flatnonzero(failing)
+    others = np.flatnonzero(~failing)
+    if len(first) % 2 and len(others):
+        first = np.append(first, others[0])
+    joined[first[1::2]] = first[: len(first) // 2 * 2 : 2]
+    return np.unique(joined[groups], return_inverse=True)[1]
+
+
+def _dealing_order(unit: Integers, column: Column, source: Source) -> Integers:
+    """Return the units in the order they are dealt out: by value, in random order otherwise.
+
+    A person with several values is dealt by the one that is most frequent in the table, which is the hardest to hide.
+    """
+    turn = permutation(column.size, source)
+    frequency = np.bincount(column.codes, minlength=column.size)
+    hardest = np.lexsort((turn[column.codes], frequency[column.codes], unit))
+    last = np.flatnonzero(np.diff(unit[hardest], append=-1))
+    value = turn[column.codes[hardest[last]]]
+    shuffled = permutation(len(value), source)
+    return shuffled[np.argsort(value[shuffled], kind="stable")]
+
+
+def _sizes(problem: Problem, units: int) -> Iterator[int]:
+    """Yield sizes of groups to try: l units first, then ever more; at last all, for which the models are known to hold.
+
+    Groups of l different values are enough for distinct l-diversity. Recursive (c, l)-diversity with c up to 1, missing
+    values and persons with several values need larger ones.
+    """
+    size = _asked_values(problem)
+    while size < units:
+        yield size
+        size += 1 + size // 16
+    yield units
+
+
+def _asked_values(problem: Problem) -> int:
+    return max(math.ceil((model.distinct_values or 1) - 1e-9) for model in problem.models)
+
+
+def _refuse_frequent(problem: Problem, column: Column) -> None:
+    """Refuse distinct l-diversity of a table in which one value is too frequent (the paper's eligibility)."""
+    if not _failing(problem, np.zeros(problem.table.rows, dtype=np.int64)).any():
+        return
+    l, every = _asked_values(problem), problem.whole.sensitive[column.name]
+    most = int(np.where(every.known, every.counts, 0).argmax())
+    count, holders = int(every.counts[most]), int(every.holders[0])
+    value, units = column.text(int(every.values[most])), "rows" if problem.person is None else "persons"
+    raise UnsatisfiableError(
+        f"column '{column.name}': value '{value}' has {count} of {holders} {units}, more than one in {l}; at most "
+        f"l={holders // count} is possible"
+    )
+
+
+def _asks_distinct(problem: Problem) -> bool:
+    return any(isinstance(model, LDiversity) and model.kind == "distinct" for model in problem.models)
+
+
+def _failing(problem: Problem, rows: Integers) -> npt.NDArray[np.bool_]:
+    """Return which groups break a model or, for distinct l-diversity, the paper's bound on frequencies."""
+    groups = problem.groups(rows)
+    (found,) = groups.sensitive.values()
+    failing = np.zeros(groups.count, dtype=np.bool_)
+    for model in problem.models:
+        if not model.holds(model.measure(groups)):
+            failing |= model.failing(groups)
+    if _asks_distinct(problem):
+        often = found.known & (found.counts * _asked_values(problem) > found.holders[found.classes])
+        failing[found.classes[often]] = True
+    return failing
 
 
 def _refuse_other_columns(problem: Problem) -> None:
@@ -179,8 +265,6 @@ def _refuse_other_columns(problem: Problem) -> None:
     taken = [name for name in problem.schema.columns if name in {GROUP, COUNT}]
     if taken:
         raise SchemaError(f"column '{taken[0]}' has a name that anatomy's tables use; rename it")
-    if problem.person is not None and len(np.unique(problem.person)) < problem.table.rows:
-        raise SchemaError("anatomy needs one row for each person; gather each person's rows into one")
 
 
 def _sensitive_table(values: pl.Series, number: Integers) -> pl.DataFrame:
@@ -196,4 +280,4 @@ def _groups_shown(exact: pl.DataFrame, second: pl.DataFrame, column: Column) -> 
     sizes = np.bincount(exact.get_column(GROUP).to_numpy() - 1)
     if not np.array_equal(sizes, np.bincount(groups)):
         raise BrokenPromiseError("the release was withheld: its two tables disagree on the size of a group; report it")
-    return Groups.of(groups, {column.name: code(repeated.get_column(column.name), column.attribute)})
+    return Groups.of(groups, {column.name: code_sensitive(repeated.get_column(column.name), column.attribute)})

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from sfumato.core.parameters import Option, Validated
+from sfumato.core.threads import most_threads
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError
 from sfumato.models.base import Model
 from sfumato.models.groups import Groups
@@ -27,9 +27,10 @@ from sfumato.release import Card, Release
 from sfumato.release.row_counts import RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
+from sfumato.table.coded import Held, take
 from sfumato.table.distinct import Numbering, distinct
 from sfumato.table.parse_report import IN_PRIVATE_TABLES, IN_TABLES, Fate, take_in
-from sfumato.tabular.card import make_card
+from sfumato.tabular.card import choice_words, make_card
 from sfumato.tabular.changes import column_changes, starred_columns
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
@@ -46,7 +47,8 @@ class Partition:
 
     Class -1 is left out of the release. An algorithm that chose labels itself gives them in `coarse`,
     and in `measures` what it has to say about the released rows; without, ranges are tight. What is measured
-    against the original goes into `steward`, never on the card.
+    against the original goes into `steward`, never on the card. `blind` says that the classes would be the same had
+    the members of each exchanged their sensitive values, which takes a proof.
     """
 
     points: Numbering
@@ -55,6 +57,7 @@ class Partition:
     coarse: Mapping[str, list[Coarse]] | None = None
     measures: Mapping[str, float] = field(default_factory=dict)
     steward: Mapping[str, float] = field(default_factory=dict)
+    blind: bool = False
 
     @property
     def leaves_out(self) -> bool:
@@ -114,6 +117,16 @@ class Anonymizer(Validated, ABC):
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
         """Return an anonymous release of `table`; `rng=None` is the secure source."""
 
+    def accepts(self, model: Model) -> bool:
+        """Return whether the algorithm can promise a model; another one it refuses in a sentence.
+
+        >>> import sfumato as sf
+        >>> sf.Mondrian().accepts(sf.TCloseness(0.2, "disease"))
+        True
+        """
+        del model
+        return True
+
     @property
     def fate(self) -> Fate:
         """What becomes of cells that cannot be read or lie outside of what is declared."""
@@ -157,12 +170,24 @@ class PartitionAnonymizer(Anonymizer):
     reads_counts: ClassVar[bool] = False  # needs nothing but counts of distinct rows, which Spark can bring
     shown: ClassVar[str] = "{quasi}: shown as a range, a set or a wider label that all rows of a class share."
     has_boxes: ClassVar[bool] = True  # classes are written as ranges and sets, which a series of releases can widen
+    draws: ClassVar[bool] = False  # classes are drawn at random, so that the same rows have other classes next time
+    top_down: ClassVar[bool] = (
+        False  # cuts from above: what becomes of a part depends on its rows and the whole's shares
+    )
     ranges: str
     keep_order: bool
 
     @abstractmethod
     def partition(self, problem: Problem) -> Partition:
         """Return classes of the problem's rows that satisfy every model."""
+
+    def partition_worlds(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return what partitions problems that differ from this one in sensitive values alone.
+
+        An algorithm whose longest step does not read these values takes it once.
+        """
+        del problem
+        return self.partition
 
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:
         """Return an anonymous release of `table`; `rng=None` shuffles it by the secure source.
@@ -175,11 +200,11 @@ class PartitionAnonymizer(Anonymizer):
         """
         source = SecureSource() if rng is None else rng
         problem = Problem.of(table, schema, list(models))
+        if self.keep_order or most_threads() == 1:
+            return self.publish(problem, self.partition(problem), source)
         with ThreadPoolExecutor(1) as other_core:
-            drawn = None if self.keep_order else other_core.submit(permutation, table.rows, source)
-            return self._write_release(
-                problem, self.partition(problem), source, None if drawn is None else drawn.result
-            )
+            drawn = other_core.submit(permutation, table.rows, source)
+            return self._write_release(problem, self.partition(problem), source, drawn.result)
 
     def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
         """Return the release of finished classes, once every model holds on what is released."""
@@ -191,10 +216,9 @@ class PartitionAnonymizer(Anonymizer):
     ) -> Release:
         settled = self.settle(problem, partition)
         order = None if drawn is None else _order_of(settled.kept, drawn())
-        frame = _write_rows(settled.problem, settled.coarse, settled.row_class, order)
-        card = self.card(settled, frame.columns, seeded=not source.secure and not self.keep_order)
-        table = Table(frame, problem.table.backend, problem.table.delimiter)
-        return Release(table, card, steward=partition.steward)
+        table = _write_rows(settled, order)
+        card = self.card(settled, table.names, seeded=not source.secure and not self.keep_order)
+        return Release(table, card, steward=partition.steward, notes=problem.notes)
 
     def settle(self, problem: Problem, partition: Partition) -> Settled:
         """Return what the release shows of each class, once every model holds on it."""
@@ -209,7 +233,8 @@ class PartitionAnonymizer(Anonymizer):
     def card(self, settled: Settled, names: Sequence[str], *, seeded: bool) -> Card:
         """Return the public card of a settled release with columns of these names."""
         plain = self._card(settled.problem, settled.groups, names, seeded=seeded)
-        card = _with_suppression(plain, settled.partition)
+        told = [*plain.assumptions, *choice_words(settled.problem.models, blind=settled.partition.blind)]
+        card = _with_suppression(msgspec.structs.replace(plain, assumptions=told), settled.partition)
         counts = RowCounts.of(card, settled.partition.steward)
         stars = starred_columns(settled.coarse, settled.row_class, settled.problem.weights, counts.starred)
         return msgspec.structs.replace(card, changes=[*card.changes, *counts.changes(), *stars])
@@ -275,20 +300,19 @@ def _with_suppression(card: Card, partition: Partition) -> Card:
     return msgspec.structs.replace(card, released=released, warnings=warnings)
 
 
-def _write_rows(
-    problem: Problem, coarse: Mapping[str, list[Coarse]], row_class: Classes, order: npt.NDArray[np.int64] | None
-) -> pl.DataFrame:
+def _write_rows(settled: Settled, order: npt.NDArray[np.int64] | None) -> Table:
     """Return the released rows in their final order, columns in the order they came in."""
-    shown = row_class if order is None else row_class[order]
-    series: list[pl.Series] = []
+    problem, coarse = settled.problem, settled.coarse
+    released_names(problem.schema, coarse)
+    shown = settled.row_class if order is None else settled.row_class[order]
+    columns: list[Held] = []
     for name, attribute in problem.schema.columns.items():
         if attribute.role is Role.QUASI:
-            series += [column.rows(shown) for column in coarse[name]]
+            columns += [column.coded(shown) for column in coarse[name]]
         elif attribute.role is not Role.IDENTIFIER:
-            raw = problem.table.column(name)
-            series.append(raw if order is None else raw.gather(order))
-    released_names(problem.schema, coarse)
-    return pl.DataFrame(series)
+            raw = problem.table.held(name)
+            columns.append(raw if order is None else take(raw, order))
+    return problem.table.made_of(columns)
 
 
 def released_names(schema: Schema, coarse: Mapping[str, list[Coarse]]) -> list[str]:

@@ -13,7 +13,8 @@ from sfumato.models.measures import l_distinct
 from sfumato.models.words import promise_words
 from sfumato.release.card import Card, Guarantee, MeasuredModel, Released, ReleasedColumn
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
-from sfumato.schema import Role
+from sfumato.release.plain_words import listed
+from sfumato.schema import Attribute, Role, Schema
 from sfumato.tabular.coarsen import rules_on_card
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.uniqueness import unique_warnings
@@ -26,7 +27,23 @@ ASSUMPTIONS = (
     ONLY_RELEASE,
     "The promise is syntactic, about the shape of the table; it is not differential privacy.",
 )
+PASSED_ON = (Role.SENSITIVE, Role.OTHER)
+ONE_CLASS = "Each class is judged by itself: what the rows of one person in several classes tell together is not."
+ONE_VALUE = (
+    "Where a person has several sensitive values, the models hold however the values of a class are spread over its "
+    "persons, as far as their counts tell."
+)
 ONE_ROW = "Every person has at most one row; with more, declare the column that names the person."
+
+MINIMALITY = (
+    "An attacker does not reason from what the algorithm chose: it looked at {columns} to decide which rows share a "
+    "class, so that whoever knows it and everybody's quasi-identifiers can learn values from what it did not cut or "
+    "show in more detail; `sfumato audit minimality` measures this."
+)
+BLIND = (
+    "The attacker may know the algorithm: which rows share a class does not depend on who among them holds which value "
+    "of {columns}, so that what it cut and what it did not cut tells nothing beyond the released table."
+)
 
 
 def make_card(
@@ -58,7 +75,7 @@ def make_card(
         classes=groups.count,
         models=measured,
         measures=_measures(groups),
-        settings=settings | rules_on_card(problem.schema.columns.values()),
+        settings=settings | rules_on_card(problem.schema.columns.values()) | _written(problem.schema),
         order="kept" if settings.get("keep_order") else "shuffled",
     )
     person = problem.schema.person
@@ -71,11 +88,31 @@ def make_card(
             parameters=_parameters(problem.models),
             unit="row" if person is None else f"person (all rows with the same '{person}')",
         ),
-        assumptions=[*ASSUMPTIONS, *([ONE_ROW] if person is None else []), *notes],
+        assumptions=[*ASSUMPTIONS, *_about_persons(problem), *notes],
         released=released,
         audits=[_finding(model, entry.measured) for model, entry in zip(problem.models, measured, strict=True)],
         warnings=_warnings(problem, groups, settings, seeded=seeded),
     )
+
+
+def choice_words(models: Sequence[Model], *, blind: bool) -> list[str]:
+    """Return what a card says to whoever knows the algorithm: nothing where no model reads sensitive values.
+
+    >>> from sfumato.models import KAnonymity, LDiversity
+    >>> choice_words([KAnonymity(2)], blind=False)
+    []
+    >>> choice_words([LDiversity(2, "disease")], blind=False)[0][:80]
+    'An attacker does not reason from what the algorithm chose: it looked at disease '
+    """
+    columns = listed(sorted({model.sensitive for model in models if model.sensitive is not None}))
+    return [(BLIND if blind else MINIMALITY).format(columns=columns)] if columns else []
+
+
+def _about_persons(problem: Problem) -> list[str]:
+    """Return what is assumed of each person's rows, or how persons with several rows are protected."""
+    if problem.schema.person is None:
+        return [ONE_ROW]
+    return [ONE_CLASS, *([ONE_VALUE] if problem.sensitive else [])]
 
 
 def _column(problem: Problem, name: str) -> ReleasedColumn:
@@ -83,6 +120,23 @@ def _column(problem: Problem, name: str) -> ReleasedColumn:
     owner = name if name in columns else name.rpartition("_")[0]
     kind = columns[owner].kind
     return ReleasedColumn(name=name, role=str(columns[owner].role), type=None if kind is None else str(kind))
+
+
+def _written(schema: Schema) -> dict[str, Any]:
+    """Return how cells that are passed on are written, where that is not plain, so that anyone can read them."""
+    passed = [entry for entry in schema.columns.values() if entry.role in PASSED_ON and entry.kind is not None]
+    told = {entry.name: _marks(entry) for entry in passed}
+    special = {name: marks for name, marks in told.items() if marks}
+    return {"written": special} if special else {}
+
+
+def _marks(attribute: Attribute) -> dict[str, Any]:
+    numeric = attribute.kind is not None and attribute.kind.numeric
+    if not numeric and attribute.role is not Role.SENSITIVE:
+        return {}
+    marks = {name: getattr(attribute, name) for name in ("decimal", "thousands", "format", "zone") if numeric}
+    missing = {"missing": [mark for mark in attribute.missing if mark], "missing_is_value": attribute.missing_is_value}
+    return {name: value for name, value in (marks | missing).items() if value}
 
 
 def _measures(groups: Groups) -> dict[str, float]:
@@ -119,13 +173,25 @@ def _finding(model: Model, measured: float) -> Finding:
 def repeated_identifiers(problem: Problem) -> list[str]:
     """Return the identifiers, if all of them repeat and no column names the person: one row each is assumed then.
 
-    Rows that were counted before show no identifiers.
+    Rows that were counted before show no identifiers; who counted them looks itself.
     """
     names = [name for name in problem.schema.names(Role.IDENTIFIER) if name in problem.table.names]
     if problem.schema.person is not None or problem.weights is not None:
         return []
     rows = problem.table.rows
     return names if all(problem.table.column(name).n_unique() < rows for name in names) else []
+
+
+def repeated_warning(names: Sequence[str]) -> str:
+    """Return what a card says of identifiers that repeat where no column names persons.
+
+    >>> repeated_warning(["id"])[:40]
+    'no identifier differs in every row (id):'
+    """
+    return (
+        f"no identifier differs in every row ({', '.join(names)}): if one names a person, somebody has several rows, "
+        "and the promise counts rows; declare it as the person"
+    )
 
 
 def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, seeded: bool) -> list[str]:
@@ -146,10 +212,7 @@ def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, see
     if len(problem.schema.names(Role.SENSITIVE)) > 1:
         warnings.append("each sensitive column is protected on its own; one of them known may give away another")
     if repeated := repeated_identifiers(problem):
-        warnings.append(
-            f"no identifier differs in every row ({', '.join(repeated)}): if one names a person, somebody has several "
-            "rows, and the promise counts rows; declare it as the person"
-        )
+        warnings.append(repeated_warning(repeated))
     if settings.get("keep_order"):
         warnings.append("rows keep their original order, which can link them to other files of the same order")
     if seeded:

@@ -25,7 +25,7 @@ from sfumato.promise import Promise
 from sfumato.release import Card, Release
 from sfumato.schema import Reading, Schema
 from sfumato.table import Table
-from sfumato.table.database import is_address
+from sfumato.table.database import is_address, without_password
 from sfumato.table.io import read_hashed
 
 DOOR = "table"
@@ -120,7 +120,8 @@ class Charge:
             return open_rows(table.frame, Schema()).fingerprint()
         held, digest = read_hashed(self.data, empty=True, reading=table.reading)
         if not held.frame.equals(table.frame):
-            raise InputError(f"file '{self.data}' does not hold the table that is to be released; read it again")
+            place = without_password(self.data)
+            raise InputError(f"file '{place}' does not hold the table that is to be released; read it again")
         return digest
 
 

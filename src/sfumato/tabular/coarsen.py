@@ -47,17 +47,16 @@ def coarsen_table(table: Table, settled: Schema) -> tuple[Table, Schema]:
     >>> table.frame["cost"].to_list(), schema.columns["cost"].coarsened.text
     ([100, 1300], 'round:100')
     """
-    frame, columns = table.frame, dict(settled.columns)
+    coarser, columns = table, dict(settled.columns)
     for name, attribute in settled.columns.items():
         if attribute.coarsen is not None:
-            code(frame[name], attribute)  # refuses what cannot be read
+            cells = table.column(name)
+            code(cells, attribute)  # refuses what cannot be read
             person = None if attribute.coarsen.microaggregate is None else persons_of(table, settled)
-            values, columns[name] = coarsen_cells(frame[name], attribute, person)
-            _refuse_lost(frame[name], values, attribute)
-            frame = frame.with_columns(values)
-    if frame is table.frame:
-        return table, settled
-    return replace(table, frame=frame), replace(settled, columns=columns)
+            values, columns[name] = coarsen_cells(cells, attribute, person)
+            _refuse_lost(cells, values, attribute)
+            coarser = coarser.with_columns([values])
+    return (table, settled) if coarser is table else (coarser, replace(settled, columns=columns))
 
 
 def coarsen_cells(

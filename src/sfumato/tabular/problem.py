@@ -12,15 +12,16 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from sfumato.errors import InputError, ParameterError, SchemaError, UnsatisfiableError
 from sfumato.models.base import Model
-from sfumato.models.criteria import Criteria, flatten
+from sfumato.models.criteria import Criteria, Criterion, flatten
 from sfumato.models.groups import Groups
 from sfumato.schema import Role, Schema
 from sfumato.schema.separation import Distinctness
 from sfumato.table import Table
-from sfumato.table.coding import Column, code, only_observed
+from sfumato.table.coding import Column, code, code_held, code_sensitive, merged_variants, only_observed
 from sfumato.table.distinct import Integers, Numbering, distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import coarsen_table
@@ -41,6 +42,7 @@ class Problem:
     weights: npt.NDArray[np.int64] | None = None
     references: Mapping[str, npt.NDArray[np.float64]] | None = None  # shares in the whole, where this is a part of it
     unique: Mapping[str, Distinctness] = field(default_factory=dict)  # columns released although they single out
+    notes: Sequence[str] = ()  # what the steward must know of the sensitive values
 
     @classmethod
     def of(
@@ -58,19 +60,21 @@ class Problem:
             raise SchemaError("no column has the role quasi; name the columns an attacker may know")
         wanted = {model.sensitive for model in models if model.sensitive is not None}
         for name in sorted(wanted):
-            table.column(name)
+            table.held(name)
             if name not in settled.names(Role.SENSITIVE):
                 raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
         person = persons_of(table, settled)
         table, settled = coarsen_table(table, settled)
         rows = None if weights is None else int(weights.sum())
-        quasi = [code(table.column(name), settled.columns[name], rows) for name in settled.names(Role.QUASI)]
+        quasi = [code_held(table.held(name), settled.columns[name], code, rows) for name in settled.names(Role.QUASI)]
         sensitive = {
-            name: only_observed(code(table.column(name), settled.columns[name], rows)) for name in sorted(wanted)
+            name: only_observed(code_held(table.held(name), settled.columns[name], code_sensitive, rows))
+            for name in sorted(wanted)
         }
+        notes = [note for name in sensitive for note in value_notes(table.counted(name)[0], sensitive[name], weights)]
         unique = unique_columns(table, settled, person) if weights is None else {}
         refuse_unique(unique, settled)
-        problem = cls(table, settled, models, quasi, sensitive, person, weights, unique=unique)
+        problem = cls(table, settled, models, quasi, sensitive, person, weights, unique=unique, notes=notes)
         refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
 
@@ -106,7 +110,7 @@ class Problem:
         """The same problem on some of the rows."""
         return replace(
             self,
-            table=replace(self.table, frame=self.table.frame.filter(rows)),
+            table=self.table.take(rows),
             quasi=[replace(column, codes=column.codes[rows]) for column in self.quasi],
             sensitive={name: replace(column, codes=column.codes[rows]) for name, column in self.sensitive.items()},
             person=None if self.person is None else self.person[rows],
@@ -117,9 +121,12 @@ class Problem:
         """The models on sensitive columns as flat numbers for a compiled search; `uncompiled` ones are left out."""
         names = list(self.sensitive)
         found = [(model, names.index(model.sensitive)) for model in self.models if model.sensitive is not None]
-        tests = [(model.criterion(self.sensitive[names[index]]), index) for model, index in found]
+        tests = [(self._criterion(model, self.sensitive[names[index]]), index) for model, index in found]
         references = [self.shares[name] for name in names]
         return flatten([(test, index) for test, index in tests if test is not None], references)
+
+    def _criterion(self, model: Model, column: Column) -> Criterion | None:
+        return model.criterion(column) if self.person is None else model.criterion_of_persons(column)
 
     @property
     def uncompiled(self) -> list[Model]:
@@ -148,6 +155,32 @@ class Problem:
         """Whether some rows may be a class: every model holds, or every one of `models`, by its slow criterion."""
         one = self.class_of(rows, weights)
         return not any(model.failing(one)[0] for model in (self.models if models is None else models))
+
+
+def value_notes(series: pl.Series, column: Column, weights: npt.NDArray[np.int64] | None = None) -> list[str]:
+    """Return what models do with some values of a sensitive column that may surprise: variants, and missing ones.
+
+    >>> from sfumato.schema import Attribute
+    >>> ill = pl.Series("ill", ["flu", " flu", None])
+    >>> [note[:30] for note in value_notes(ill, code_sensitive(ill, Attribute("ill", Role.SENSITIVE)))]
+    ['ill: 1 text differs from anoth', 'ill: 1 missing value counts as']
+    """
+    notes, variants = [], merged_variants(series)
+    if variants:
+        differ = "text differs" if variants == 1 else "texts differ"
+        notes.append(
+            f"{column.name}: {variants:,} {differ} from another only by blanks around it or by how Unicode composes "
+            "its letters; models count them as one value, and each is released as it is written"
+        )
+    if column.unknown:
+        absent = column.codes == 0
+        missing = int(absent.sum() if weights is None else weights[absent].sum())
+        count = "missing value counts" if missing == 1 else "missing values count"
+        notes.append(
+            f"{column.name}: {missing:,} {count} as no value for the models; declare missing_is_value = true if a "
+            "missing one says as much as any other"
+        )
+    return notes
 
 
 def refuse_impossible(models: Sequence[Model], whole: Groups, unit: str) -> None:

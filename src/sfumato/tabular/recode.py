@@ -6,6 +6,7 @@ Generalisation as Samarati & Sweeney (1998) describe it; the texts are those of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import polars as pl
 
 from sfumato.core.cells import LIMITS, SUPPRESSED, literal, range_text, set_text
 from sfumato.schema import Kind
+from sfumato.table.coded import Coded, smallest_type
 from sfumato.table.coding import Codes, Column
 
 Index = npt.NDArray[np.int64]
@@ -28,8 +30,12 @@ class Coarse:
 
     def rows(self, classes: Index) -> pl.Series:
         """The column row by row, given each row's class."""
-        places = self.index.astype(np.uint32)[classes]
-        return self.values.gather(pl.Series(places)).alias(self.name)
+        return self.coded(classes).series()
+
+    def coded(self, classes: Index) -> Coded:
+        """The column row by row, as it is held in little memory."""
+        places = self.index.astype(smallest_type(len(self.values)))
+        return Coded(self.values.alias(self.name), places[classes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +54,10 @@ class Extent:
         """The extent of each of `count` classes over the given points."""
         from sfumato.tabular.recode_kernel import extents
 
-        return cls(*extents(codes, classes, count, column.has_missing))
+        low, high = np.full(count, np.iinfo(np.int32).max, dtype=np.int32), np.full(count, -1, dtype=np.int32)
+        missing = np.zeros(count, dtype=np.bool_)
+        extents(codes, classes, low, high, missing, column.has_missing)
+        return cls(low, high, missing)
 
 
 def recode(column: Column, codes: Codes, classes: Index, count: int, ranges: str) -> list[Coarse]:
@@ -105,16 +114,33 @@ def limits(column: Column, extent: Extent) -> list[Coarse]:
     >>> [column.name for column in limits(age, Extent.of(age, age.codes, np.array([0, 0]), 1))]
     ['age_min', 'age_max']
     """
+    values = np.asarray(column.levels if len(column.levels) else [0])
     empty = extent.low > extent.high
+    low, high = (values[np.where(empty, 0, codes - column.has_missing)] for codes in (extent.low, extent.high))
+    return limit_columns(column, np.where(empty, 1, low), np.where(empty, 0, high), extent.missing)
+
+
+def limit_columns(
+    column: Column, low: npt.NDArray[Any], high: npt.NDArray[Any], missing: npt.NDArray[np.bool_]
+) -> list[Coarse]:
+    """Return what `limits` does, from the numbers that classes reach from and to; low above high: nothing but missing.
+
+    >>> from sfumato.schema import Attribute, Role
+    >>> from sfumato.table.coding import code
+    >>> age = code(pl.Series("age", [31, 35]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> limit_columns(age, np.array([30]), np.array([39]), np.array([False]))[1].values.to_list()
+    [39]
+    """
+    empty = low > high
     columns = []
-    for end, codes in zip(LIMITS[:2], (extent.low, extent.high), strict=True):
-        distinct, index = np.unique(np.where(empty, 0, codes), return_inverse=True)
-        shown = [column.value(int(code)) for code in distinct]
+    for end, numbers in zip(LIMITS[:2], (low, high), strict=True):
+        distinct, index = np.unique(numbers, return_inverse=True)
+        shown = [column.as_value(number) for number in distinct]
         if empty.any():
             shown, index = [*shown, None], np.where(empty, len(shown), index)
         columns.append(distinct_texts(f"{column.name}_{end}", shown, index))
     if column.has_missing:
-        columns.append(Coarse(f"{column.name}_{LIMITS[2]}", pl.Series([False, True]), extent.missing.astype(np.int64)))
+        columns.append(Coarse(f"{column.name}_{LIMITS[2]}", pl.Series([False, True]), missing.astype(np.int64)))
     return columns
 
 

@@ -10,12 +10,14 @@ from sfumato.core.kernel import kernel
 
 @kernel
 def extents(
-    codes: npt.NDArray[np.int32], classes: npt.NDArray[np.int64], count: int, has_missing: bool
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """Return each class's lowest and highest code, missing values apart, and whether it has a missing one."""
-    low = np.full(count, np.iinfo(np.int32).max, dtype=np.int32)
-    high = np.full(count, -1, dtype=np.int32)
-    missing = np.zeros(count, dtype=np.bool_)
+    codes: npt.NDArray[np.int32],
+    classes: npt.NDArray[np.int64],
+    low: npt.NDArray[np.int32],
+    high: npt.NDArray[np.int32],
+    missing: npt.NDArray[np.bool_],
+    has_missing: bool,
+) -> None:
+    """Extend each class's lowest and highest code, missing values apart, and note whether it has a missing one."""
     for point in range(len(codes)):
         group = classes[point]
         value = codes[point]
@@ -24,4 +26,3 @@ def extents(
             continue
         low[group] = min(low[group], value)
         high[group] = max(high[group], value)
-    return low, high, missing

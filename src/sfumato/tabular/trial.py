@@ -38,7 +38,7 @@ def sample_rows(table: Table, count: int, source: Source | None = None) -> Table
     if count >= table.rows:
         return table
     chosen = np.sort(permutation(table.rows, source or SecureSource())[:count])
-    return replace(table, frame=table.frame[chosen])
+    return table.take(chosen)
 
 
 def mark_trial(release: Release) -> Release:

@@ -31,8 +31,15 @@ def unique_columns(table: Table, settled: Schema, person: npt.NDArray[np.int64] 
     ['mrn']
     """
     released = {name: entry for name, entry in settled.columns.items() if entry.role in RELEASED}
-    found = {name: distinctness(table.column(name), entry.missing, person) for name, entry in released.items()}
+    found = {name: _distinctness(table, entry, person) for name, entry in released.items()}
     return {name: one for name, one in found.items() if one.nearly_unique}
+
+
+def _distinctness(table: Table, attribute: Attribute, person: npt.NDArray[np.int64] | None) -> Distinctness:
+    if person is not None:
+        return distinctness(table.column(attribute.name), attribute.missing, person)
+    cells, times = table.counted(attribute.name)
+    return distinctness(cells, attribute.missing, times=times)
 
 
 def refuse_unique(found: Mapping[str, Distinctness], settled: Schema) -> None:

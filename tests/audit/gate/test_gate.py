@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.audit.gate import gate, gate_release
+from sfumato.audit.gate.distinct_rows import DistinctRows
 from sfumato.audit.gate.inference import inference, marks_rows
 from sfumato.audit.gate.linkability import linkability
 from sfumato.audit.gate.nearest import Target
@@ -62,7 +67,7 @@ def slow_cover(text: str | None, value: str | None) -> bool:
 def test_distances_are_nothing_exactly_where_a_cell_covers(view: View, people: sf.Table, released: sf.Release) -> None:
     original, shown = people.frame.cast(pl.String), released.table.frame.cast(pl.String)
     for person in range(0, 300, 7):
-        found = view.distances(person)
+        found = view.distances(person, range(view.rows))
         for line, name in zip(found, view.names, strict=True):
             slow = [slow_cover(text, original[name][person]) for text in shown[name].to_list()]
             assert (line == 0).tolist() == slow
@@ -108,15 +113,40 @@ def test_a_sentence_is_true_of_one_row_alone(view: View, released: sf.Release) -
             slow.append(true)
         assert sum(slow) == 1
         assert slow[row]
-        assert np.logical_and.reduce([term.rows for term in terms]).tolist() == slow
+        assert np.logical_and.reduce([term.holds(term.column.facts.rows) for term in terms]).tolist() == slow
     assert made
 
 
-def test_the_own_row_is_looked_past() -> None:
-    distances = np.array([[3, 0, 7, 0]], dtype=np.int32)
-    assert Target(0, distances, 1).nearest(distances[0]) == (1, 3)
-    assert Target(0, distances, 3).nearest(distances[0]) == (1, 1)
-    assert Target(0, distances, -1).nearest(distances[0]) == (1, 1)
+def slow_nearest(distances: list[int], own: int) -> tuple[int, int]:
+    """The first of the nearest rows, and the first one if one row were not there, row by row."""
+    rows = sorted(range(len(distances)), key=lambda row: (distances[row], row))
+    others = [row for row in rows if row != own] or rows
+    return rows[0], others[0] if rows[0] == own else rows[0]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.randoms(use_true_random=False))
+def test_the_own_row_is_looked_past(codes: list[int], chance: Random) -> None:
+    rows = DistinctRows.of([np.array(codes, dtype=np.int32)])
+    assert rows.kinds == len(set(codes))
+    assert sorted(zip(rows.first, rows.times, strict=True)) == sorted(
+        (codes.index(c), codes.count(c)) for c in set(codes)
+    )
+    far = {code: chance.randrange(3) for code in codes}
+    distances = np.array([far[codes[row]] for row in rows.first], dtype=np.int32)
+    by_row = [far[code] for code in codes]
+    own, kind = rows.draw_nearest(distances, np.random.default_rng(chance.randrange(100)))
+    assert by_row[own] == min(by_row) == distances[kind]
+    for row in (-1, own, *rows.first.tolist()):
+        assert Target(0, distances[None], row, rows).nearest(distances) == slow_nearest(by_row, row)
+
+
+def test_every_nearest_row_is_drawn_as_the_own_one_as_often() -> None:
+    rows, draw = DistinctRows.of([np.array([7, 7, 4, 7, 4, 9], dtype=np.int32)]), np.random.default_rng(5)
+    far = np.array([0, 0, 1], dtype=np.int32)
+    drawn = Counter(rows.draw_nearest(far, draw)[0] for _ in range(5000))
+    assert sorted(drawn) == [0, 1, 2, 4]  # the first and the second of a kind, which stands for later ones
+    assert abs(drawn[0] - 1000) < 150
+    assert abs(drawn[1] - 2000) < 150
 
 
 def test_values_given_back_beside_a_slow_guess(people: sf.Table) -> None:

@@ -11,12 +11,15 @@ from cases import Finder, assert_grouped, loaded, record_sets, sim_c, sim_u
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.compiling import working_time
 from sfumato.tabular.microaggregation.algorithms.mdav import MDAV, mdav
+from sfumato.tabular.microaggregation.algorithms.mdav_kernel import group_runs
 from sfumato.tabular.microaggregation.algorithms.mdav_plus import mdav_plus
 from sfumato.tabular.microaggregation.algorithms.mdav_star import mdav_star
+from sfumato.tabular.microaggregation.kdtree.kernel import build
 from sfumato.tabular.microaggregation.loss import Records, dense_labels, information_loss, squared_error
 from sfumato.tabular.microaggregation.search.improve import Improve, SearchProgress, improve
-from sfumato.tabular.microaggregation.search.polish import CROWD, Layout, polish
+from sfumato.tabular.microaggregation.search.polish import CROWD, Layout, near_records, polish
 
 # Design page: what a search must reach, and what polishing alone should reach in under two seconds.
 MUST = {("census", 3): 4.75, ("census", 10): 11.60, ("tarragona", 3): 14.55, ("tarragona", 10): 30.30}
@@ -30,6 +33,32 @@ def test_error_never_rises_and_sizes_hold(x: Records, k: int, seed: int) -> None
         assert_grouped(labels, len(x), k, 2 * k - 1)
         assert set(labels) == set(range(labels.max() + 1))
         assert squared_error(x, labels) <= squared_error(x, start) + 1e-9
+
+
+@given(record_sets(), st.integers(2, 7))
+def test_mdav_that_must_stop_at_once_still_groups_everybody(x: Records, k: int) -> None:
+    labels = mdav(x, k, until=working_time() - 1)
+    assert_grouped(labels, len(x), k, 2 * k - 1)
+
+
+def test_records_that_mdav_had_no_time_for_are_grouped_as_they_lie_in_the_tree() -> None:
+    x, labels = sim_u(5, 203), np.full(203, -1, np.int64)
+    labels[:10] = 0
+    tree = build(x, np.arange(203))
+    group_runs(tree, 4, 1, labels)
+    left = sorted(range(10, 203), key=lambda record: int(tree.slot[record]))
+    expected = {record: 1 + min(place // 4, 193 // 4 - 1) for place, record in enumerate(left)}
+    assert labels.tolist() == [0] * 10 + [expected[record] for record in range(10, 203)]
+
+
+def test_a_search_without_time_for_neighbours_returns_its_start() -> None:
+    x = sim_u(5, 600)
+    start = mdav(x, 4)
+    with pytest.raises(TimeoutError):
+        near_records(x, 5, until=working_time() - 1)
+    np.testing.assert_array_equal(improve(x, 4, start, seconds=1e-9, begun=working_time()), start)
+    large = improve(x, 4, np.zeros(600, np.int64), seconds=1e-9, begun=working_time())
+    assert_grouped(large, 600, 4, 7)
 
 
 def test_same_seed_and_iterations_give_the_same_labels() -> None:
@@ -139,10 +168,11 @@ def test_a_search_of_four_seconds_meets_the_goals_on_eia(data: Finder, k: int, g
 
 def test_the_seconds_cover_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start that takes all the seconds there are is not searched any further."""
-    clock = iter([0.0, *[5.0] * 100])
+    now = working_time()
+    clock = iter([now, *[now + 500] * 100])
     monkeypatch.setattr("sfumato.tabular.microaggregation.search.improve.working_time", lambda: next(clock))
     points = np.random.default_rng(0).normal(size=(60, 2))
     start = MDAV().groups(points, 3)
-    assert Improve(seconds=4).groups(points, 3).tolist() == start.tolist()
-    clock = iter([0.0, *np.arange(5.0, 500.0, 0.1)])
+    assert Improve(seconds=400).groups(points, 3).tolist() == start.tolist()
+    clock = iter(now + np.arange(0.0, 500.0, 0.1))
     assert squared_error(points, Improve(seconds=40).groups(points, 3)) < squared_error(points, start)

@@ -8,6 +8,7 @@ from cases import record_sets
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.tabular.microaggregation.kdtree.coded_kernel import uncoded
 from sfumato.tabular.microaggregation.kdtree.kernel import build, farthest, nearest, offer, remove
 from sfumato.tabular.microaggregation.kdtree.rim_kernel import farthest_on_rim, sort_rim
 from sfumato.tabular.microaggregation.loss import Records
@@ -37,10 +38,10 @@ def test_the_rim_finds_the_farthest_from_a_moving_centre(x: Records, seed: int) 
     labels = np.where(rng.random(len(x)) < 0.5, -1, 0)
     labels[0] = -1
     left = np.flatnonzero(labels < 0).tolist()
-    rim = sort_rim(x, np.arange(len(x)), x.mean(axis=0))
+    rim = sort_rim(uncoded(x), np.arange(len(x)), x.mean(axis=0))
     for size in (0.0, 0.1, 3.0):
         centre = x.mean(axis=0) + size * rng.normal(size=x.shape[1])
-        record, looked = farthest_on_rim(x, rim, labels, centre)
+        record, looked = farthest_on_rim(uncoded(x), rim, labels, centre)
         assert record == twins.farthest(x, left, centre)
         assert looked <= len(x)
 

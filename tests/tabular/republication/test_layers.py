@@ -24,13 +24,26 @@ def test_the_attack_works_without_the_layer_and_not_with_it(tmp_path: Path) -> N
     halves = [sf.Table(PEOPLE.head(300)), sf.Table(PEOPLE)]
     plain = [sf.Mondrian().anonymize(half, SCHEMA, MODELS).table for half in halves]
     assert sum(finding.refuted for finding in series(plain, SCHEMA)) > 10
-    for layer in ("bpg", "m-invariance"):
-        models = MODELS if layer == "bpg" else MODELS[1:]
-        safe = [republish(half, SCHEMA, models, tmp_path / layer, layer=layer) for half in halves]
+    for layer in ("exact", "bpg"):
+        safe = [republish(half, SCHEMA, MODELS, tmp_path / layer, layer=layer) for half in halves]
         assert [finding.verdict for finding in series([release.table for release in safe], SCHEMA)] == ["NOT_REFUTED"]
         assert safe[1].table.rows > 0.9 * PEOPLE.height
         assert safe[1].card.released.classes is not None
         assert safe[1].card.released.classes > 20
+
+
+def test_m_invariance_withholds_nobody_and_says_whom_it_withstands(tmp_path: Path) -> None:
+    for rows in (300, 400):
+        table = sf.Table(PEOPLE.head(rows))
+        release = republish(table, SCHEMA, MODELS[1:], tmp_path / "series", layer="m-invariance")
+        assert release.table.rows == rows + release.card.released.measures["counterfeit_rows"]
+        assert release.steward["rows_suppressed"] == 0
+    card = release.card
+    assert card.guarantee.model == "distinct l-diversity, in series by m-invariance"
+    assert card.guarantee.parameters["releases"] == 2
+    assert "knows everybody's quasi-identifiers and in which releases everybody is" in card.assumptions[-1]
+    assert card.audits[-1].bound == 2
+    assert "theorem" in str(card.audits[-1].evidence["checked"])
 
 
 def test_the_first_release_of_a_series_is_the_anonymizers_own(tmp_path: Path) -> None:
@@ -46,10 +59,53 @@ def test_limits_in_two_columns_are_compared_too(tmp_path: Path) -> None:
     assert "age_min" in release.table.names
 
 
-def test_the_card_speaks_of_the_series(tmp_path: Path) -> None:
+def test_the_card_says_against_whom_and_what_was_checked(tmp_path: Path) -> None:
     for rows in (300, 400):
         card = republish(sf.Table(PEOPLE.head(rows)), SCHEMA, MODELS, tmp_path / "series").card
+    assert card.guarantee.model == "k-anonymity and distinct l-diversity, in series by exact audit"
+    assert (card.guarantee.parameters["series"], card.guarantee.parameters["releases"]) == ("exact", 2)
+    assert any("adds up all published counts" in assumption for assumption in card.assumptions)
+    assert [audit.claim for audit in card.audits[-2:]] == [
+        "the releases together leave every person at least 2 values of 'disease'",
+        "the releases together leave every person at least 3 records by 'disease'",
+    ]
+    assert "in which class" in card.audits[-1].evidence["attacker"]
+
+
+def test_the_exact_layer_keeps_l_and_k_where_people_come_and_go(tmp_path: Path) -> None:
+    tables = [sf.Table(PEOPLE[start : start + 250]) for start in (0, 15, 30, 150)]
+    releases = [republish(table, SCHEMA, MODELS, tmp_path / "exact") for table in tables]
+    safe = [release.table for release in releases]
+    few = [any("keeps more detail" in note for note in release.notes) for release in releases]
+    assert few == [False, False, True, False]  # of 64 classes 64, 22, 7 and 25 are left
+    assert not any("keeps more detail" in text for release in releases for text in release.card.warnings)
+    values, records = series(safe, SCHEMA, people=tables, k=3)
+    assert (values.verdict, records.verdict) == ("NOT_REFUTED", "NOT_REFUTED")
+    smaller = [republish(table, SCHEMA, MODELS, tmp_path / "bpg", layer="bpg").table for table in tables]
+    assert all(finding.refuted for finding in series(smaller, SCHEMA, people=tables, k=3))
+
+
+def test_a_changed_value_begins_another_unit(tmp_path: Path) -> None:
+    changed = PEOPLE.with_columns(disease=pl.when(pl.arange(0, pl.len()) < 9).then(pl.lit("flu")).otherwise("disease"))
+    republish(sf.Table(PEOPLE.head(300)), SCHEMA, MODELS, tmp_path / "series")
+    release = republish(sf.Table(changed.head(300)), SCHEMA, MODELS, tmp_path / "series", changed="warn")
+    assert any("sensitive values of some persons have changed" in warning for warning in release.card.warnings)
+
+
+def test_a_series_does_not_go_back_on_its_records_and_says_what_was_short(tmp_path: Path) -> None:
+    table, folder = sf.Table(PEOPLE), tmp_path / "series"
+    republish(table, SCHEMA, MODELS, folder)
+    with pytest.raises(InputError, match="promised everybody at least 3 records; found 2; ask for k=3 or more"):
+        republish(table, SCHEMA, [sf.KAnonymity(2), *MODELS[1:]], folder)
+    more = republish(table, SCHEMA, [sf.KAnonymity(8), *MODELS[1:]], folder)
+    assert any("earlier releases left some persons fewer" in warning for warning in more.card.warnings)
+
+
+def test_the_card_of_bpg_claims_less(tmp_path: Path) -> None:
+    for rows in (300, 400):
+        card = republish(sf.Table(PEOPLE.head(rows)), SCHEMA, MODELS, tmp_path / "series", layer="bpg").card
     assert card.guarantee.model == "k-anonymity and distinct l-diversity, in series by BPG"
+    assert any("adds up counts may learn more" in assumption for assumption in card.assumptions)
     assert card.guarantee.parameters["releases"] == 2
     assert not any("only release" in assumption for assumption in card.assumptions)
     assert any("all releases of this series" in assumption for assumption in card.assumptions)
@@ -102,11 +158,14 @@ def test_what_a_series_cannot_promise_is_refused(tmp_path: Path) -> None:
         republish(table, SCHEMA, [sf.TCloseness(0.3, "disease")], folder)
     with pytest.raises(ParameterError, match="anatomy has no boxes"):
         republish(table, SCHEMA, MODELS[1:], folder, Anatomy())
-    with pytest.raises(ParameterError, match="must be one of 'bpg', 'm-invariance'"):
+    with pytest.raises(ParameterError, match="must be one of 'exact', 'bpg', 'm-invariance'"):
         republish(table, SCHEMA, MODELS, folder, layer="bgp")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="m-invariant groups have m=2 rows, k-anonymity asks for 3"):
         republish(table, SCHEMA, MODELS, folder, layer="m-invariance")
     nameless = sf.Schema.from_roles(quasi=["age", "zip"], sensitive=["disease"], other="drop")
+    with pytest.raises(SchemaError, match="the exact layer follows persons from release to release"):
+        bare = sf.Schema.from_roles(quasi=["age"], sensitive=["disease"], other="drop")
+        republish(table, bare, MODELS, folder, layer="exact")
     with pytest.raises(SchemaError, match="declare the column that names them"):
         republish(table, nameless, MODELS[1:], folder, layer="m-invariance")
     with pytest.raises(SchemaError, match="one sensitive column and no others"):
@@ -125,7 +184,7 @@ def test_a_history_refuses_another_series(tmp_path: Path) -> None:
     other = sf.Schema.from_roles(quasi=["age"], sensitive=["disease"], person="name", other="drop")
     with pytest.raises(SchemaError, match="has the quasi columns age, zip; found age"):
         republish(table, other, MODELS, folder)
-    with pytest.raises(InputError, match="was begun with layer bpg"):
+    with pytest.raises(InputError, match="was begun with layer exact"):
         republish(table, SCHEMA, MODELS[1:], folder, layer="m-invariance")
 
 
@@ -161,7 +220,7 @@ def test_the_history_is_the_owners_and_says_what_is_wrong(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("anonymizer", [sf.Mondrian(relaxed=True), Datafly(), Incognito(), Optimal()])
 def test_any_anonymizer_can_be_under_the_layer(tmp_path: Path, anonymizer: Anonymizer) -> None:
-    schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], person="name", other="drop")
     tables = [
         republish(sf.Table(PEOPLE.head(rows)), schema, MODELS, tmp_path / "series", anonymizer).table
         for rows in (350, 400)

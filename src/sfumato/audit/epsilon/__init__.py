@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from sfumato.audit.epsilon.bounds import least_epsilon
 from sfumato.audit.epsilon.event_search import choose
@@ -23,6 +24,7 @@ from sfumato.random import SecureSource, Source
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 
 SINGLE_CALLS = 1000
+MOST_REPEATED = 5_000_000  # numbers that are drawn on each input because a file of evidence says so
 
 
 def epsilon(  # noqa: PLR0913  # the claim, and how hard it is tested
@@ -85,9 +87,17 @@ def repeat(finding: Finding, mechanism: RandomFunction, *, rng: Source | None = 
         )
     except (KeyError, TypeError, msgspec.ValidationError):
         raise InputError("the finding does not hold the evidence of an audit of epsilon; give one that does") from None
+    _refuse_endless(found["trials"], left, right, singly="calls" in found)
     runner = run_singly if "calls" in found else run
     outputs = [runner(mechanism, value, found["trials"], source) for value in (left, right)]
     return _finding(asked, left, right, _measure_event(outputs, event, asked, on_left=on_left) | _calls(found))
+
+
+def _refuse_endless(trials: int, left: Any, right: Any, *, singly: bool) -> None:
+    """Refuse evidence whose repetition would not end: anybody may have written it."""
+    most = SINGLE_CALLS if singly else MOST_REPEATED // max(1, *(len(np.ravel(value)) for value in (left, right)))
+    if trials > most:
+        raise InputError(f"the evidence asks for {trials} trials on each input; at most {most} are repeated")
 
 
 def _calls(found: dict[str, Any]) -> dict[str, Any]:

@@ -25,12 +25,13 @@ from sfumato.core.progress import tell
 from sfumato.dp.mechanisms import ExponentialMechanism, Mechanism, Trial
 from sfumato.dp.mechanisms.base import exact
 from sfumato.dp.mechanisms.trial import Pair, number_pairs, vector_pairs
-from sfumato.errors import InputError, suggestion
+from sfumato.errors import InputError, SfumatoError, suggestion
 from sfumato.random import SecureSource, SeededSource, Source, discrete_laplace
 from sfumato.release.finding import Finding
 
 FORGOTTEN = 10  # how many times larger than thought the sensitivity of the wrong one is
 SEED = 20180101
+LEAST_CLAIM, MOST_CLAIM = 1e-6, 1e6  # of evidence, which anybody may have written: noise beyond takes for ever
 SEARCH_TRIALS = 5000  # runs on each input of each pair of neighbours that is tried
 
 
@@ -162,16 +163,42 @@ def audit_mechanism(  # noqa: PLR0913  # the claim, and how hard it is tested
     return _with_name(finding, name)
 
 
-def repeat_evidence(path: str | Path, *, rng: Source | None = None) -> Finding:
-    """Return the finding of the event in a file of evidence, measured on as many new trials of the same mechanism."""
+def repeat_evidence(path: str | Path, mechanism: str | None = None, *, rng: Source | None = None) -> Finding:
+    """Return the finding of the event in a file of evidence, measured on as many new trials of the same mechanism.
+
+    Evidence is data: it names installed mechanisms only. A function of somebody's own, `module:function`, runs only
+    where whoever repeats the audit names it too, as `mechanism`.
+    """
     try:
         found = msgspec.convert(json.loads(Path(path).read_bytes())["findings"][0], Finding)
         name = str(found.evidence["mechanism"])
-    except (OSError, ValueError, LookupError, TypeError, msgspec.ValidationError) as error:
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(f"evidence '{path}' cannot be read: {error}") from None
+    if mechanism not in {None, name}:
+        raise InputError(f"evidence '{path}' is about '{name}', not about '{mechanism}'; name the one it is about")
+    if mechanism is None and ":" in name:
+        raise InputError(
+            f"evidence '{path}' is about the function '{name}', which is not run because a file names it; if you trust "
+            f"it, name it yourself: sfumato audit epsilon {name} --again {path}"
+        )
     tell(0.0, "measuring again")
-    trial = find_trial(name, found.evidence.get("claim", 1.0))
-    return _with_name(repeat(found, trial.run, rng=rng), name)
+    trial = find_trial(name, _claim_in(found, path))
+    try:
+        return _with_name(repeat(found, trial.run, rng=rng), name)
+    except SfumatoError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise InputError(f"'{name}' cannot be run on the inputs of evidence '{path}': {error}") from None
+
+
+def _claim_in(found: Finding, path: str | Path) -> float:
+    """Return the ε that evidence claims."""
+    claim = found.evidence.get("claim", 1.0)
+    if isinstance(claim, bool) or not isinstance(claim, int | float) or not LEAST_CLAIM <= claim <= MOST_CLAIM:
+        raise InputError(
+            f"evidence '{path}' claims ε={claim!r}; give evidence with a number from {LEAST_CLAIM:g} to {MOST_CLAIM:g}"
+        )
+    return claim
 
 
 def _with_name(finding: Finding, name: str) -> Finding:

@@ -29,7 +29,7 @@ __all__ = ["ATTACKS", "WP216", "gate", "gate_release", "name_finding", "summary"
 
 WP216 = ("singling out", "linkability", "inference")
 ATTACKS = 500
-MANY_CELLS = 5_000_000  # rows times columns beyond which fewer attacks are made
+MANY_CELLS = 5_000_000  # different rows times columns beyond which fewer attacks are made
 FEWEST = 100
 SEED = 1
 UNMATCHED = "its rows stand for nobody in particular; give people who are not in the data with --control"
@@ -68,7 +68,7 @@ def gate(  # noqa: PLR0913  # the release, the people, and how hard to try
     if missing:
         raise InputError(f"the control group has no column '{missing[0]}', which the release and the original share")
     view = View.of(release, original, schema, control)
-    most = max(FEWEST, min(attacks, attacks * MANY_CELLS // (view.rows * len(view.columns))))
+    most = max(FEWEST, min(attacks, attacks * MANY_CELLS // (view.distinct.kinds * len(view.columns))))
     return [
         _singling_out(view, most, threshold, seed),
         _linkability(view, most, threshold, seed),

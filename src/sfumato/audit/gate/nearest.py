@@ -11,32 +11,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.audit.gate.distinct_rows import DistinctRows
 from sfumato.audit.gate.view import Distances, Integers, View
 from sfumato.core.progress import tell
 
 NOBODY = -1
-FAR = 2**30
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A person who is attacked: how far each released row is, column by column, and which row is the person's own.
+    """A person who is attacked: how far each kind of released row is, column by column, and which row is the own one.
 
     `own` is NOBODY for somebody of a control group, and where the person's row was withheld.
     """
 
     person: int
-    distances: Distances
+    distances: Distances  # to each kind of row
     own: int
+    rows: DistinctRows
 
     def nearest(self, distances: Distances) -> tuple[int, int]:
         """Return the row nearest by some columns' summed distances, and the one if the own row were not there."""
-        first = int(distances.argmin())
-        if first != self.own:
-            return first, first
-        others = distances.copy()
-        others[self.own] = FAR
-        return first, int(others.argmin())
+        return self.rows.nearest(distances, self.own)
 
 
 def targets(view: View, count: int, draw: np.random.Generator, *, control: bool = False) -> Iterator[Target]:
@@ -55,8 +51,9 @@ def targets(view: View, count: int, draw: np.random.Generator, *, control: bool 
     complete = view.rows >= view.people
     for number, person in enumerate(chosen.tolist()):
         if number % 50 == 0:
-            tell(number / len(chosen), "attacking")
+            tell(number / len(chosen), f"{number} of {len(chosen)} people")
         distances = view.distances(person)
         whole = distances.sum(axis=0)
-        own = int(draw.choice(np.flatnonzero(whole == whole.min())))  # the first one would be the one attackers meet
-        yield Target(person, distances, NOBODY if control or (whole[own] > 0 and not complete) else own)
+        own, kind = view.distinct.draw_nearest(whole, draw)  # the first one would be the one attackers meet
+        nobody = control or (whole[kind] > 0 and not complete)
+        yield Target(person, distances, NOBODY if nobody else own, view.distinct)

@@ -7,6 +7,7 @@ names (Article 29 Working Party, WP216, 2014, section 4 on pseudonyms).
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from sfumato.audit.gate.risk import THRESHOLD, Tally
+from sfumato.audit.gate.risk import Tally
 from sfumato.audit.gate.verdict import DIGITS
 from sfumato.audit.gate.view import View
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
@@ -25,6 +26,7 @@ from sfumato.table import Table
 LEAST_LETTERS = 4
 MOST_WORDS = 3
 HASHED = 200
+HARDLY_EVER = 1e-6  # a release that was shuffled is called unshuffled once in a million audits
 DIGEST = re.compile(r"[0-9a-f]{8,128}")
 WORD = re.compile(r"[^\W_]+")
 HASHES: dict[str, Callable[[bytes], str]] = {
@@ -61,7 +63,8 @@ def order_finding(view: View, attacks: int, seed: int) -> Finding:
         hits += bool(there < elsewhere)
         control += bool(elsewhere < there)
     tally = Tally(len(people), hits, len(people), control)
-    falls = tally.interval()[0] > THRESHOLD
+    chance = binomial_tail(hits, hits + control)
+    falls = chance < HARDLY_EVER
     evidence: dict[str, object] = {
         "attack": "order",
         "attacks": tally.attacks,
@@ -69,6 +72,7 @@ def order_finding(view: View, attacks: int, seed: int) -> Finding:
         "success on the control group": round(tally.control, DIGITS),
         "risk": round(tally.risk, DIGITS),
         "interval": [round(end, DIGITS) for end in tally.interval()],
+        "chance in a random order": chance,
     }
     if falls:
         evidence["remedy"] = "shuffle the rows before they are released"
@@ -82,6 +86,15 @@ def order_finding(view: View, attacks: int, seed: int) -> Finding:
         bound=round(tally.interval()[0], DIGITS),
         evidence=evidence,
     )
+
+
+def binomial_tail(hits: int, trials: int) -> float:
+    """Return how likely so many heads or more are among tosses of a fair coin (the sign test; Conover 1999, 3.4).
+
+    >>> binomial_tail(0, 0), binomial_tail(3, 3), binomial_tail(1, 2)
+    (1.0, 0.125, 0.75)
+    """
+    return float(sum(math.comb(trials, heads) for heads in range(hits, trials + 1)) / 2**trials)
 
 
 def names_finding(release: Table, original: Table, schema: Schema) -> Finding:

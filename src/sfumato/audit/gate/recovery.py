@@ -12,8 +12,9 @@ import numpy as np
 from sfumato.audit.gate.nearest import NOBODY, targets
 from sfumato.audit.gate.risk import THRESHOLD, Tally
 from sfumato.audit.gate.singling_out import covered
-from sfumato.audit.gate.view import MISSING, Booleans, Integers, View
+from sfumato.audit.gate.view import MISSING, Booleans, Codes, View
 from sfumato.schema import Role
+from sfumato.table.distinct import distinct
 
 
 def recovery(view: View, attacks: int, seed: int) -> dict[tuple[str, str], Tally]:
@@ -52,7 +53,7 @@ def _is_hidden(view: View, place: int) -> bool:
     return facts.role is Role.QUASI and bool((~facts.exact & ~facts.nothing)[facts.rows].any())
 
 
-def _values(view: View, place: int) -> Integers:
+def _values(view: View, place: int) -> Codes:
     """Return the values of the people of the data in a column, missing ones as one value more."""
     return view.columns[place].facts.values[: view.people] + 1
 
@@ -64,9 +65,9 @@ def _top_share(view: View, place: int) -> float:
 def _guessed(view: View, giving: int, given: int) -> Booleans:
     """Return for everybody whether the others with the same value in one column tell the value in another."""
     keys, wanted = _values(view, giving), _values(view, given)
-    size = int(wanted.max()) + 1
-    pairs, where, counts = np.unique(keys * size + wanted, return_inverse=True, return_counts=True)
-    owner = pairs // size
+    numbered = distinct([keys, wanted], [int(keys.max()) + 1, int(wanted.max()) + 1])
+    pairs, where, counts = numbered.examples, numbered.ids, numbered.counts
+    owner = keys[pairs]
     order = np.lexsort((-counts, owner))
     first = np.r_[True, np.diff(owner[order]) != 0]
     second = np.flatnonzero(first) + 1

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.audit.gate.risk import Tally
-from sfumato.audit.gate.view import MISSING, Booleans, Column, Integers, Numbers, View
+from sfumato.audit.gate.view import MISSING, Booleans, Codes, Column, Integers, Numbers, View
 from sfumato.core.progress import tell
 
 MOST_COLUMNS = 3
@@ -29,15 +29,13 @@ class Term:
     text: int
     side: int  # -1 at most, 0 the text, 1 at least
 
-    @property
-    def rows(self) -> Booleans:
-        """Which released rows the term is true of."""
-        facts = self.column.facts
+    def holds(self, texts: Codes) -> Booleans:
+        """Return for which of some released texts the term is true."""
         if self.side == 0 or not isinstance(self.column, Numbers):
-            return np.asarray(facts.rows == self.text)
+            return np.asarray(texts == self.text)
         ends = self.column.ends[:, 0 if self.side > 0 else 1]
         beyond = ends >= ends[self.text] if self.side > 0 else ends <= ends[self.text]
-        return np.asarray(beyond[facts.rows])
+        return np.asarray(beyond[texts])
 
     @property
     def people(self) -> Booleans:
@@ -120,9 +118,10 @@ class Speaker:
         for _ in range(TRIES if most > 1 else 0):
             size = int(self.draw.integers(2, most + 1))
             chosen = self.draw.choice(len(self.view.columns), size, replace=False)
-            terms = [self._term(int(place), row) for place in chosen]
-            if self._isolates(int(np.logical_and.reduce([term.rows for term in terms]).sum())):
-                return terms
+            terms = {int(place): self._term(int(place), row) for place in chosen}
+            true = np.logical_and.reduce([term.holds(self.view.kinds[place]) for place, term in terms.items()])
+            if self._isolates(int(self.view.distinct.times[true].sum())):
+                return list(terms.values())
         return None
 
     def _term(self, place: int, row: int) -> Term:
@@ -152,7 +151,7 @@ def singling_out(view: View, attacks: int, seed: int) -> Tally:
     hits, outside = 0, 0
     for number, row in enumerate(rows):
         if number % 50 == 0:
-            tell(number / len(rows), "attacking")
+            tell(number / len(rows), f"{number} of {len(rows)} rows")
         terms = speaker.sentence(row)
         if terms is None:
             continue

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from sfumato.audit.gate.distinct_rows import DistinctRows
 from sfumato.audit.linkage.fitting import Fits, fit
 from sfumato.core.calendar import day_of, time_of
 from sfumato.core.cells import MISSING_MARKS, Cell, column_text, limit_columns, number, read
@@ -21,9 +23,11 @@ from sfumato.errors import InputError
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.series.published import code_texts
 from sfumato.table import Table
+from sfumato.table.coded import Coded, Held, spread
 from sfumato.table.coding import listed_texts
 
 Integers = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 Distances = npt.NDArray[np.int32]
 Booleans = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -39,8 +43,8 @@ class Facts:
     name: str
     role: Role
     texts: Sequence[str]
-    rows: Integers  # the text of each released row
-    values: Integers  # the code of each person's value, MISSING where there is none
+    rows: Codes  # the text of each released row
+    values: Codes  # the code of each person's value, MISSING where there is none
     exact: Booleans  # which texts are single values
     nothing: Booleans  # which texts are a missing value alone
     lenient: Booleans  # which texts a missing value may stand behind
@@ -151,9 +155,9 @@ class View:
         known = {} if schema is None else schema.columns
         columns = []
         for name in shared:
-            listed = [_texts(table.column(name), known.get(name)) for table in (original, control) if table is not None]
-            shown = _texts(column_text(release.frame, name), known.get(name))
-            columns.append(_column(name, shown, pl.concat(listed), known.get(name)))
+            people = [table.held(name) for table in (original, control) if table is not None]
+            shown = Shown.of(release, name, known.get(name))
+            columns.append(_column(name, shown, Listed.of(people, known.get(name)), known.get(name)))
         return cls(columns, release.rows, original.rows, 0 if control is None else control.rows)
 
     @property
@@ -166,12 +170,22 @@ class View:
         kept = [*self.columns[:column], *self.columns[column + 1 :]]
         return View(kept, self.rows, self.people, self.control)
 
+    @cached_property
+    def distinct(self) -> DistinctRows:
+        """The different released rows."""
+        return DistinctRows.of([column.facts.rows for column in self.columns])
+
+    @cached_property
+    def kinds(self) -> Sequence[Codes]:
+        """The text of each different released row, column by column."""
+        return [column.facts.rows[self.distinct.first] for column in self.columns]
+
     def distances(self, person: int, rows: Sequence[int] | None = None) -> Distances:
-        """How far released rows (all, unless some are named) are from a person, one line for each column."""
-        found = np.empty((len(self.columns), self.rows if rows is None else len(rows)), dtype=np.int32)
-        for line, column in zip(found, self.columns, strict=True):
-            shown = column.facts.rows if rows is None else column.facts.rows[list(rows)]
-            np.take(column.distances(int(column.facts.values[person])), shown, out=line)
+        """How far different rows (or those that are named) are from a person, one line for each column."""
+        shown = self.kinds if rows is None else [column.facts.rows[list(rows)] for column in self.columns]
+        found = np.empty((len(self.columns), len(shown[0])), dtype=np.int32)
+        for line, texts, column in zip(found, shown, self.columns, strict=True):
+            np.take(column.distances(int(column.facts.values[person])), texts, out=line)
         return found
 
 
@@ -181,25 +195,86 @@ def _texts(series: pl.Series, attribute: Attribute | None) -> pl.Series:
     return plain.cast(pl.String).fill_null("")
 
 
-def _column(name: str, shown: pl.Series, values: pl.Series, attribute: Attribute | None) -> Column:
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The values of people: different ones as texts, and which of them each person has.
+
+    >>> listed = Listed.of([pl.Series([30, 20, 30]), pl.Series(["20"])], None)
+    >>> listed.texts.to_list(), listed.people.tolist()
+    (['20', '30', '20'], [1, 0, 1, 2])
+    """
+
+    texts: pl.Series
+    people: Codes
+
+    @classmethod
+    def of(cls, columns: Sequence[Held], attribute: Attribute | None) -> Listed:
+        """Return the values of several columns, one after the other; a column may list a text again."""
+        texts: list[pl.Series] = []
+        codes: list[Codes] = []
+        for column in columns:
+            different = _plain(column.words if isinstance(column, Coded) else column).unique().sort()
+            codes.append(spread(column, partial(_places, different=different)) + np.int32(sum(map(len, texts))))
+            texts.append(_texts(different, attribute))
+        return cls(pl.concat(texts), np.concatenate(codes))
+
+
+def _plain(values: pl.Series) -> pl.Series:
+    """Return numbers, days and times as they are, everything else as text."""
+    return values if values.dtype.is_numeric() or values.dtype.is_temporal() else values.cast(pl.String)
+
+
+def _places(values: pl.Series, different: pl.Series) -> Codes:
+    """Return where each value stands among the different ones; a null stands first there."""
+    plain = _plain(values)
+    if plain.dtype != pl.String:
+        return different.search_sorted(plain).to_numpy().astype(np.int32)
+    named = different.drop_nulls()
+    place = plain.cast(pl.Enum(named)).to_physical().cast(pl.Int32).fill_null(-1) + (len(different) - len(named))
+    return place.to_numpy()
+
+
+class Shown(NamedTuple):
+    """The different texts of a released column in their order, and which of them each row shows.
+
+    >>> Shown.of(Table(pl.DataFrame({"age": ["[20-29]", "19", "[20-29]"]})), "age", None)
+    Shown(texts=('19', '[20-29]'), rows=array([1, 0, 1], dtype=int32))
+    """
+
+    texts: tuple[str, ...]
+    rows: Codes
+
+    @classmethod
+    def of(cls, release: Table, name: str, attribute: Attribute | None) -> Shown:
+        """Return what a release shows of a column; limits in two columns are ranges."""
+        parts = limit_columns(release.names, name)
+        held = release.held(name) if parts == [name] else column_text(release.select(parts), name)
+        values = held.words if isinstance(held, Coded) else held
+        texts, places = code_texts(_texts(column_text(pl.DataFrame([values]), name), attribute))
+        codes = places.astype(np.int32)
+        return cls(texts, codes[held.places] if isinstance(held, Coded) else codes)
+
+
+def _column(name: str, shown: Shown, listed: Listed, attribute: Attribute | None) -> Column:
     marks = MISSING_MARKS if attribute is None else (*MISSING_MARKS, *attribute.missing)
-    texts, rows = code_texts(shown)
-    words = set(values.unique().to_list()) - set(marks)
+    (texts, rows), values = shown, listed.texts
+    words = set(values.to_list()) - set(marks)
     cells = _read_cells(texts, words, marks, attribute)
     role = Role.OTHER if attribute is None else attribute.role
     nothing = np.array([cell == Cell(missing=True) for cell in cells])
     lenient = np.array([cell.missing or cell.everything for cell in cells])
     single = np.array([len(cell.words) == 1 and not cell.missing for cell in cells])
     if _are_numbers(cells, words, attribute):
-        return _numbers(Facts(name, role, texts, rows, _NONE, single, nothing, lenient), cells, values)
+        return _numbers(Facts(name, role, texts, rows, _NONE, single, nothing, lenient), cells, listed)
     told = ~values.is_in(list(marks))
     fits = fit(texts, values.filter(told), attribute)
-    codes = np.full(len(values), MISSING, dtype=np.int64)
+    codes = np.full(len(values), MISSING, dtype=np.int32)
     codes[told.to_numpy()] = fits.codes
-    return Words(Facts(name, role, texts, rows, codes, single & _of_one(fits), nothing, lenient), fits)
+    known = codes[listed.people]
+    return Words(Facts(name, role, texts, rows, known, single & _of_one(fits), nothing, lenient), fits)
 
 
-_NONE = np.zeros(0, dtype=np.int64)
+_NONE = np.zeros(0, dtype=np.int32)
 
 
 def _read_cells(texts: Sequence[str], words: set[str], marks: Sequence[str], attribute: Attribute | None) -> list[Cell]:
@@ -221,11 +296,11 @@ def _are_numbers(cells: Sequence[Cell], words: set[str], attribute: Attribute | 
     return all(number(word) is not None for word in words)
 
 
-def _numbers(facts: Facts, cells: Sequence[Cell], values: pl.Series) -> Numbers:
-    told = {word: found for word in values.unique().to_list() if (found := number(word)) is not None}
-    line = np.unique(np.array(list(told.values()), dtype=np.float64))
-    codes = {word: int(np.searchsorted(line, found)) for word, found in told.items()}
-    known = values.replace_strict(codes, default=MISSING, return_dtype=pl.Int64).to_numpy()
+def _numbers(facts: Facts, cells: Sequence[Cell], listed: Listed) -> Numbers:
+    told = [number(word) for word in listed.texts.to_list()]
+    line = np.unique(np.array([found for found in told if found is not None], dtype=np.float64))
+    codes = [MISSING if found is None else int(np.searchsorted(line, found)) for found in told]
+    known = np.array(codes, dtype=np.int32)[listed.people]
     nan = (np.nan, np.nan)
     ends = np.array([cell.limits if cell.limits is not None else nan for cell in cells], dtype=np.float64)
     everything = np.array([cell.everything for cell in cells])

@@ -21,6 +21,7 @@ from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, leave_unaudited
 
 Thresholds = Mapping[str, int]
+MOST_HASHES = 64
 NOT_DERIVED = "the auditor has no derivation of its own for the ε of '{}', so it was not derived a second time"
 
 
@@ -64,10 +65,11 @@ def header_finding(header: Mapping[str, Any], *, where: str) -> Finding:
         thresholds = {key: int(number) for key, number in header["chances"].items()}
         if name not in RATIOS and name in plugins.names("protocols"):
             return leave_unaudited(f"one report costs at most ε={stated:.6g}", NOT_DERIVED.format(name))
+        _refuse_endless(thresholds)
         ratio = RATIOS[name](thresholds, domain)
-    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        bound = log_above(ratio) if ratio >= 1 else log_above(1 / ratio)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(f"{where}: the header's protocol, ε, chances or domain cannot be read ({error!r})") from error
-    bound = log_above(ratio) if ratio >= 1 else log_above(1 / ratio)
     evidence: dict[str, Any] = {
         "protocol": name,
         "values": domain,
@@ -79,6 +81,12 @@ def header_finding(header: Mapping[str, Any], *, where: str) -> Finding:
         evidence["reason"] = f"by the header's own chances two values can be told apart with ε={bound:.6g}"
     verdict = REFUTED if bound > stated else NOT_REFUTED
     return Finding(claim=f"one report costs at most ε={stated:.6g}", verdict=verdict, bound=bound, evidence=evidence)
+
+
+def _refuse_endless(thresholds: Thresholds) -> None:
+    """Refuse chances that no header of ours has, and whose powers would not end."""
+    if not all(0 <= number <= SCALE for number in thresholds.values()) or thresholds.get("hashes", 1) > MOST_HASHES:
+        raise ValueError("a chance is out of range")
 
 
 def _response(thresholds: Thresholds, values: int) -> Fraction:

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from sfumato.audit.epsilon import epsilon
+from sfumato.audit.release.types import no_numbers
 from sfumato.dp.mechanisms import AdditiveNoise, Gaussian, Laplace
 from sfumato.random import Source, noise_from
 from sfumato.release import Card
@@ -44,7 +45,7 @@ def answers_findings(card: Card, table: Table, path: Path, trials: int, rng: Sou
     """Return what became of the claims about an answer."""
     del path
     columns = _noisy(card)
-    findings = [_interval(card, column, table) for column in columns]
+    findings = [*_numbers(columns, table), *(_interval(card, column, table) for column in columns)]
     counts = [column for column in columns if column.asked == "count" and column.mechanism in {LAPLACE, GAUSSIAN}]
     if counts and str(card.guarantee.neighbours).startswith("presence"):
         findings.append(_price(card, counts))
@@ -68,6 +69,14 @@ def _noisy(card: Card) -> list[Noisy]:
         Noisy(column.name, word, column.type or "", scales.get(column.name))
         for column, word in zip(answers, asked, strict=True)
     ]
+
+
+def _numbers(columns: list[Noisy], table: Table) -> list[Finding]:
+    """Return whether noisy numbers and their intervals are numbers; what has no scale may be a date."""
+    scaled = [column.name for column in columns if column.scale is not None]
+    names = [name for column in scaled for name in (column, f"{column}_low", f"{column}_high") if name in table.names]
+    claim = "every cell of a noisy number is a number"
+    return [compare_stated(claim, no_numbers(table, names), {"columns": names})] if names else []
 
 
 def _reach(column: Noisy) -> float | None:

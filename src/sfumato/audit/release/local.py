@@ -15,6 +15,7 @@ import polars as pl
 
 from sfumato.audit.local import local
 from sfumato.audit.local.header import NOT_DERIVED, RATIOS
+from sfumato.audit.release.types import no_numbers
 from sfumato.errors import InputError, ParameterError
 from sfumato.local import LocalProtocol, MeanProtocol
 from sfumato.local.probabilities import log_above
@@ -25,7 +26,9 @@ from sfumato.release import Card
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.table import Table, read
 
+NUMBERS = ("count", "variance", "low", "high")
 ALIKE = 1e-6
+MOST_VALUES = 20_000  # of a domain that only a card tells of
 DIFFERENT = "the chances on the card are not those of its ε"
 
 
@@ -56,8 +59,10 @@ def _protocol_of(card: Card) -> LocalProtocol | MeanProtocol:
     if "bounds" in card.released.settings:
         low, high = card.released.settings["bounds"]
         return mean_class(card.algorithm)(low, high, asked)
-    values = tuple(range(int(card.released.settings["domain"])))
-    return protocol_class(card.algorithm)(values, asked, **parameters)
+    size = int(card.released.settings["domain"])
+    if size > MOST_VALUES:
+        raise InputError(f"the card tells of {size} values; a protocol is tried over at most {MOST_VALUES}")
+    return protocol_class(card.algorithm)(tuple(range(size)), asked, **parameters)
 
 
 def _stated_epsilon(card: Card, protocol: LocalProtocol | MeanProtocol) -> Finding:
@@ -102,9 +107,11 @@ def _same_protocol(card: Card, protocol: LocalProtocol) -> Finding:
 def _plausible_counts(card: Card, protocol: LocalProtocol, table: Table) -> Finding:
     """Return whether the variances are smaller than the protocol's, and counts lie in their intervals and add up."""
     users = int(card.released.settings["reports"])
-    count, variance, low, high = (
-        table.column(name).cast(pl.Float64).to_numpy() for name in ("count", "variance", "low", "high")
-    )
+    claim = f"the counts and their variances are those of {users} reports by {protocol.name}"
+    contradicted = _no_counts(table)
+    if contradicted:
+        return compare_stated(claim, contradicted, {})
+    count, variance, low, high = (table.column(name).cast(pl.Float64).to_numpy() for name in NUMBERS)
     least = min(protocol.variance(users, 0), protocol.variance(users, users))
     wrong: dict[str, tuple[str, str]] = {}
     if (variance < least * (1 - ALIKE)).any():
@@ -116,5 +123,13 @@ def _plausible_counts(card: Card, protocol: LocalProtocol, table: Table) -> Find
         total = float(np.sum(count))
         if not math.isclose(total, users, rel_tol=ALIKE):
             wrong["sum of the counts"] = (f"{total:.6g}", str(users))
-    claim = f"the counts and their variances are those of {users} reports by {protocol.name}"
     return compare_stated(claim, wrong, {"least variance": least})
+
+
+def _no_counts(table: Table) -> dict[str, tuple[str, str]]:
+    """Return the columns of counts that are not there, or hold cells that are no numbers or empty."""
+    gone = [name for name in NUMBERS if name not in table.names]
+    if gone:
+        return {"missing columns": (", ".join(gone), "")}
+    empty = [name for name in NUMBERS if table.column(name).null_count()]
+    return no_numbers(table, NUMBERS) or {f"column '{name}'": ("empty cells", "number") for name in empty}

@@ -30,6 +30,7 @@ SIDE = 7
 ROUNDING = 1 + 1e-6
 MOST_SIZES = 2000  # of a class, all of which are tried
 AROUND = 50
+MOST_K, MOST_LOSS = 20_000, 100  # beyond, the sum of a card that anybody wrote would take minutes
 
 
 def private_findings(card: Card, trials: int, rng: Source | None) -> list[Finding]:
@@ -66,6 +67,9 @@ def _sampling_finding(card: Card) -> Finding:
     stated = card.guarantee.parameters
     loss = float(card.released.settings.get("epsilon_sampling", stated["epsilon"]))
     k, beta, delta = int(stated["k"]), float(stated["beta"]), float(stated["delta"])
+    if not (0 < beta < 1 and 1 <= k <= MOST_K and 0 <= loss <= MOST_LOSS):
+        claim = f"{card.guarantee.model} with {_words(stated)}"
+        return leave_unaudited(claim, f"δ is summed for 0 < β < 1, k up to {MOST_K} and ε up to {MOST_LOSS}")
     found, rows = sampled_delta(k, beta, loss)
     evidence: dict[str, Any] = {"k": k, "beta": beta, "epsilon": loss, "stated": delta, "rows of the class": rows}
     if found > delta * ROUNDING:
@@ -103,8 +107,8 @@ def _tried_sizes(k: int, share: float) -> Iterable[int]:
     most = math.ceil(4 * k / share) + AROUND
     if most <= MOST_SIZES:
         return range(1, most + 1)
-    peak = math.ceil(k / share)
-    return [*range(1, k + AROUND), *range(max(k + AROUND, peak - AROUND), peak + AROUND)]
+    peak = math.ceil(k / share)  # a class below k is never published, and tells nothing
+    return [*range(k, k + AROUND), *range(max(k + AROUND, peak - AROUND), peak + AROUND)]
 
 
 def _published_size_law(rows: int, k: int, beta: float) -> Reals:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from sfumato.audit.release.types import type_finding, typed_columns
 from sfumato.core.cells import SUPPRESSED
 from sfumato.evaluate.check import check
 from sfumato.random import Source
@@ -27,7 +28,9 @@ def stream_findings(card: Card, table: Table, path: Path, trials: int, rng: Sour
     missing = [name for name in COUNTERS if name not in table.names]
     if missing:
         return [leave_unaudited("the rows of the stream are complete", f"the file has no column {', '.join(missing)}")]
-    return [_in_order(table), _whole(table), *_crowds(card, table), *_losses(card)]
+    typed = typed_columns(card, table)
+    types = [type_finding([(table, typed)])] if typed else []
+    return [*types, _in_order(table), _whole(table), *_crowds(card, table), *_losses(card)]
 
 
 def _in_order(table: Table) -> Finding:
@@ -39,12 +42,14 @@ def _in_order(table: Table) -> Finding:
 
 def _whole(table: Table) -> Finding:
     """Return whether every group has as many rows as it says."""
-    groups = table.frame.group_by("group").agg(pl.len(), pl.col("size").min().alias("least"), pl.col("size").max())
+    size = pl.col("size").cast(pl.Int64, strict=False).fill_null(-1)  # what is no number is the size of no group
+    groups = table.frame.group_by("group").agg(pl.len(), size.min().alias("least"), size.max())
     wrong = groups.filter((pl.col("len") != pl.col("least")) | (pl.col("least") != pl.col("size"))).sort("group")
     told = {}
     if wrong.height:
         first = wrong.row(0, named=True)
-        told = {f"group {first['group']}": (f"{first['len']} rows", f"{first['size']}")}
+        stated = first["least"] if first["least"] != first["len"] else first["size"]
+        told = {f"group {first['group']}": (f"{first['len']} rows", "no number" if stated < 0 else f"{stated}")}
     evidence = {"groups": groups.height, "not whole": wrong.height}
     return compare_stated("every group has as many rows as its size says", told, evidence)
 

@@ -6,7 +6,7 @@ Rows belong to one class when what an attacker may know of them is written alike
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,25 @@ import numpy as np
 import polars as pl
 
 from sfumato.audit.release.private_tables import private_findings
-from sfumato.errors import InputError
+from sfumato.audit.release.second_table import GROUP, dealt_values
+from sfumato.audit.release.types import type_finding, typed_columns, without_contradictions
+from sfumato.evaluate.agreement import missing_on_card
 from sfumato.evaluate.check import written_groups
 from sfumato.models import Groups, Model, model_on_card
 from sfumato.random import Source
-from sfumato.release.card import Card, Companion, MeasuredModel, ReleasedColumn
+from sfumato.release.card import Card, MeasuredModel, ReleasedColumn
 from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding, compare_stated, leave_unaudited
 from sfumato.schema import Attribute, Kind, Role, Schema
-from sfumato.table import Table, read
+from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.coarsen import ranges_in_order
 
 ALIKE = 1e-6  # a card rounds what it measured
 HARDLY_EVER = 1e-9
-GROUP, COUNT = "group", "count"
+UNCOUNTED = "the second table does not count the released rows"
 UNKNOWN = "no model that is installed here is called so with these parameters"
+UNSEEN = "the release does not tell which rows are of one person, and any distance is possible"
+BEST_FOR_PERSONS = "the best value that the rows allow; the persons behind them cannot be told apart in a release"
 UNTOLD = "the card does not tell the order or the hierarchy behind its distance"
 
 
@@ -42,12 +46,19 @@ def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Sourc
         return [leave_unaudited("the models of the card", "the card names no quasi-identifier")]
     sensitive = [column.name for column in card.released.columns if column.role == Role.SENSITIVE]
     measured, joined = table, [name for name in sensitive if name in table.names and name not in classes]
+    second: list[Finding] = []
     if card.released.companions:
-        measured, joined = dealt_values(card, path)
+        dealt_out = dealt_values(card, path, table.rows)
+        if dealt_out.table is None:
+            return [*dealt_out.findings, leave_unaudited("the models of the card", UNCOUNTED)]
+        measured, joined, second = dealt_out.table, dealt_out.names, dealt_out.findings
         classes = [GROUP]
-    groups = written_groups(measured, classes, joined, schema=_schema(card, measured))
+    typed, dealt = typed_columns(card, table), typed_columns(card, measured)
+    written = without_contradictions(measured, dealt)
+    groups = written_groups(written, classes, joined, schema=_schema(card, written, dealt))
     again = [MeasuredAgain.of(card, entry, groups) for entry in card.released.models]
-    findings = [entry.finding(card, groups) for entry in again]
+    findings = [*second, *([type_finding([(table, typed), (measured, dealt)])] if {**typed, **dealt} else [])]
+    findings += [entry.finding(card, groups) for entry in again]
     findings.append(_as_stated(card, table, classes, groups.count, again))
     if card.released.order == "shuffled":
         findings.append(_shuffle_finding(table, classes))
@@ -64,17 +75,17 @@ def class_columns(card: Card, table: Table) -> list[str]:
     ]
 
 
-def _schema(card: Card, table: Table) -> Schema:
+def _schema(card: Card, table: Table, typed: Mapping[str, Attribute]) -> Schema:
     """Return the types of sensitive columns as the card declares them, which tell the distances of t-closeness."""
     columns = [*card.released.columns, *(column for entry in card.released.companions for column in entry.columns)]
     sensitive = [column for column in columns if column.role == Role.SENSITIVE]
-    return Schema({column.name: _attribute(column, table) for column in sensitive})
+    return Schema({column.name: typed.get(column.name) or _attribute(card, column, table) for column in sensitive})
 
 
-def _attribute(column: ReleasedColumn, table: Table) -> Attribute:
+def _attribute(card: Card, column: ReleasedColumn, table: Table) -> Attribute:
     """Return a sensitive column as declared; the card tells no order, but ranges that a column was coarsened to do."""
     kinds = {kind.value: kind for kind in Kind if kind is not Kind.ORDINAL}
-    plain = Attribute(column.name, Role.SENSITIVE, kinds.get(column.type or ""))
+    plain = Attribute(column.name, Role.SENSITIVE, kinds.get(column.type or ""), **missing_on_card(card, column.name))
     if column.type != Kind.ORDINAL or column.name not in table.names:
         return plain
     order = ranges_in_order(table.column(column.name))
@@ -98,7 +109,10 @@ class MeasuredAgain:
         kinds = {part.name: part.type for part in card.released.columns}
         found = groups.sensitive.get(str(entry.column))
         told = found is not None and found.column.kind is Kind.ORDINAL  # the released ranges tell their order
-        value = model.measure_again(groups, None if told else kinds.get(str(entry.column)))
+        if card.guarantee.unit == "row":
+            value = model.measure_again(groups, None if told else kinds.get(str(entry.column)))
+        else:
+            value = model.measure_unseen_persons(groups)
         return cls(entry, model, None if value is None else float(value))
 
     def finding(self, card: Card, groups: Groups) -> Finding:
@@ -109,11 +123,12 @@ class MeasuredAgain:
             return leave_unaudited(f"{entry.model}{column}: {entry.asked:g} in every class", UNKNOWN)
         side = "at least" if self.model.at_least else "at most"
         claim = f"{entry.model}{column}: {side} {entry.asked:g} in every class"
+        persons = card.guarantee.unit != "row"
         if value is None:
-            return leave_unaudited(claim, UNTOLD)
+            return leave_unaudited(claim, UNSEEN if persons else UNTOLD)
         evidence: dict[str, Any] = {"measured": value, "asked": entry.asked, "classes": groups.count}
-        if card.guarantee.unit != "row" and self.model.sensitive is None:
-            evidence["note"] = "rows were counted; the persons behind them cannot be told apart in a release"
+        if persons:
+            evidence["note"] = BEST_FOR_PERSONS
         holds = self.model.holds(value)
         if not holds:
             evidence["reason"] = f"the released file has {value:.6g}"
@@ -167,14 +182,3 @@ def _shuffle_finding(table: Table, classes: Sequence[str]) -> Finding:
         evidence["reason"] = f"{beside} neighbours are of one class, {expected:.4g} would be in a random order"
     verdict = REFUTED if refuted else NOT_REFUTED
     return Finding(claim="the order of the rows tells nothing about their classes", verdict=verdict, evidence=evidence)
-
-
-def dealt_values(card: Card, path: Path) -> tuple[Table, list[str]]:
-    """Return the sensitive values of a second table, dealt to its groups one row each, and the name of their column."""
-    companion: Companion = card.released.companions[0]
-    if companion.file is None:
-        raise InputError("the card names no file for its second table; save the release with its card again")
-    values = read(path.with_name(companion.file)).frame
-    names = [column.name for column in companion.columns if column.role == Role.SENSITIVE]
-    dealt = values.select(pl.col([GROUP, *names]).repeat_by(COUNT)).explode([GROUP, *names])
-    return Table(dealt), names

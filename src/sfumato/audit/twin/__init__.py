@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from sfumato.audit.twin.exact import exact_delta, law_of
 from sfumato.audit.twin.public import first_difference, plain
 from sfumato.audit.twin.watch import Follower, Recorder, used_twice
+from sfumato.core.progress import tell
 from sfumato.core.seam import Watcher, watched_by
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.promise.cost import Cost, Number, amount
@@ -75,6 +76,7 @@ class TwinPath:
         claim = f"{self.name}: {self.cost} between neighbours"
         largest, pairs, draws = 0.0, 0, 0
         for pair in self.pairs:
+            tell(0.0, f"{pairs} pairs of neighbours so far")
             pairs += 1
             for _ in range(self.times):
                 passed = run_pair(self.run, pair, self.cost)

@@ -29,10 +29,12 @@ from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import InputError, ParameterError
 from sfumato.promise.unit import Neighbours
 from sfumato.release.card import Card, Guarantee
+from sfumato.stream.runtime.batch import number
 from sfumato.table.formats.delimited import csv_header
 
 DOORS = ("stream", "anonymize", "query", "local perturb", "local mean")
 LEDGER_SCHEMA = "ledger-schema.toml"
+FEW_ANSWERS = 5  # of a domain
 MOST_ROWS = 400  # of the file: a twin run repeats the command many times
 
 
@@ -55,8 +57,11 @@ class DataFile:
         if not name.endswith((".csv", ".tsv", ".txt")):
             raise InputError(f"a twin run changes rows of a CSV file; found '{name}'; write the rows as CSV")
         delimiter, columns = csv_header(content, name)
-        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter=delimiter, restval="")
-        rows = [{column: row[column] or "" for column in columns} for row in reader]
+        try:
+            reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")), delimiter=delimiter, restval="")
+            rows = [{column: row[column] or "" for column in columns} for row in reader]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"file '{name}' is no plain CSV in UTF-8: {error}; write the rows so") from error
         return cls(name, delimiter, list(columns), rows[:MOST_ROWS])
 
     def write(self, rows: Rows) -> bytes:
@@ -106,7 +111,7 @@ def command_pairs(
 ) -> Iterator[Pair]:
     """Yield neighbours of a command's rows, of the kind that its card speaks of."""
     if door.startswith("local"):
-        return _other_answers(rows, _option(argv, "--column") or "", _answers(argv, files))
+        return _other_answers(rows, _option(argv, "--column") or "", LocalAnswers.of(argv, files))
     said = f"{guarantee.unit} {guarantee.neighbours}"
     presence = "presence" in said or "there or not" in said
     neighbours = Neighbours.PRESENCE if presence else Neighbours.VALUE
@@ -143,23 +148,44 @@ def _later(first: str, last: str) -> str:
     return repr(ahead) if numeric else datetime.fromtimestamp(ahead, UTC).isoformat()
 
 
-def _other_answers(rows: Rows, column: str, answers: Sequence[str]) -> Iterator[Pair]:
-    """Yield rows of which one device has another answer."""
+@dataclass(frozen=True)
+class LocalAnswers:
+    """What a device may answer: the values of a domain, or the numbers within bounds.
+
+    >>> LocalAnswers.of(["--bounds", "0", "10"], {}).has("7"), LocalAnswers.of(["--bounds", "0", "10"], {}).has("x")
+    (True, False)
+    """
+
+    domain: frozenset[str] | None
+    some: list[str]
+
+    @classmethod
+    def of(cls, argv: Sequence[str], files: Mapping[str, bytes]) -> LocalAnswers:
+        """Return the answers that a command line declares."""
+        domain = _option(argv, "--domain")
+        if domain is not None:
+            values = files.get(domain, b"").decode(errors="replace").splitlines()
+            return cls(frozenset(values), values[:FEW_ANSWERS])
+        place = list(argv).index("--bounds")
+        return cls(None, list(argv[place + 1 : place + 3]))
+
+    def has(self, cell: str) -> bool:
+        """Whether a device with this cell answers at all."""
+        if self.domain is not None:
+            return cell in self.domain
+        low, high = map(float, self.some)
+        return low <= number(cell) <= high
+
+
+def _other_answers(rows: Rows, column: str, answers: LocalAnswers) -> Iterator[Pair]:
+    """Yield rows of which one device has another answer; a device that is silent stays so, as its card says."""
     rows = list(rows)
-    for place in sorted({0, len(rows) // 2, len(rows) - 1}):
-        for answer in answers:
+    speaking = [place for place, row in enumerate(rows) if answers.has(row[column])]
+    for place in sorted({speaking[0], speaking[len(speaking) // 2], speaking[-1]} if speaking else ()):
+        for answer in answers.some:
             if answer != rows[place][column]:
                 changed: list[Row] = [*rows[:place], {**rows[place], column: answer}, *rows[place + 1 :]]
                 yield Pair(rows, changed, f"the device of row {place + 1} has {answer}")
-
-
-def _answers(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
-    """Return some answers that a device may have: of the domain, or of the bounds."""
-    domain = _option(argv, "--domain")
-    if domain is not None:
-        return files.get(domain, b"").decode().splitlines()[:5]
-    place = list(argv).index("--bounds")
-    return list(argv[place + 1 : place + 3])
 
 
 def _fresh_ledger(argv: Sequence[str], files: dict[str, bytes]) -> tuple[Commands, DataFile | None]:

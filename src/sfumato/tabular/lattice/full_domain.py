@@ -15,7 +15,7 @@ from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.suppression import Recoding, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
-from sfumato.tabular.recode import Coarse, Extent, distinct_texts, limits
+from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns
 
 
 def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
@@ -46,12 +46,12 @@ def _write_column(
     levels = recoding.levels[:, place]
     nodes = np.array([ladder.nodes[level][code] for level, code in zip(levels, codes, strict=True)])
     column = ladder.column
-    if ranges == "columns" and column.kind.numeric and column.attribute.hierarchy is None:
+    if ranges == "columns" and ladder.edges:
         every = [ladder.limits(level) for level in range(ladder.top + 1)]
         low, high, missing = (
             np.array([every[level][part][node] for level, node in zip(levels, nodes, strict=True)]) for part in range(3)
         )
-        return limits(column, Extent(low, high, missing))
+        return limit_columns(column, low, high, missing)
     texts = [ladder.labels[level][node] or None for level, node in zip(levels, nodes, strict=True)]
     if recoding.suppressed >= 0:
         texts[recoding.suppressed] = SUPPRESSED

@@ -162,7 +162,17 @@ def judge(frequencies: Frequencies, rests: Rests, criteria: Criteria, least: int
                     histogram[value] += newly(seen, rests.pairs[column, rest], stamp)
                 else:
                     histogram[value] += frequencies.rows[entry]
-            if not criterion_holds(criteria, index, histogram[:length], units, flow):
+            holders = units
+            if criteria.skip[index]:
+                holders = units - histogram[0]
+                if persons:
+                    stamp += 1
+                    holders = 0
+                    for entry in range(begin, end):
+                        rest = frequencies.rest[entry]
+                        if rests.sensitive[column, rest] > 0:
+                            holders += newly(seen, rests.person[rest], stamp)
+            if not criterion_holds(criteria, index, histogram[:length], units, holders, flow):
                 failing[group] = True
                 break
     return sizes, failing

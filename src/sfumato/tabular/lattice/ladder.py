@@ -6,31 +6,37 @@ and generalising it to the top are the same thing (LeFevre, DeWitt & Ramakrishna
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.core.calendar import CLOCK_STEPS, MICROSECOND, days_of, times_of
+from sfumato.core.calendar import CLOCK_STEPS, days_of, times_of
 from sfumato.core.cells import SUPPRESSED, literal, range_text
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
-from sfumato.schema.times import wall_time
+from sfumato.schema.times import DAY, EPOCH, MIDNIGHT, bound_number, wall_time
 from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+ROUND = 10  # the ends of a scale of one or two numbers are multiples of this
 
 
 class LadderLevel(NamedTuple):
-    """Nodes side by side: their labels, the first value under each, and how far each label reaches, if past values."""
+    """Nodes side by side: their labels, the first value under each, and the edges of labels that are ranges.
+
+    Edges are declared bounds or round numbers, days and times, never a row's own value: that row may be suppressed.
+    """
 
     labels: list[str]
     starts: Int64s
-    reach: Floats | None = None
+    edges: tuple[Numbers, Numbers] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,7 @@ class Ladder:
     nodes: tuple[Int32s, ...]
     labels: tuple[tuple[str, ...], ...]
     losses: tuple[Floats, ...]
+    edges: tuple[tuple[Numbers, Numbers], ...] = ()  # of a column of numbers, days or times without a hierarchy
 
     @classmethod
     def of(cls, column: Column) -> Ladder:
@@ -63,11 +70,13 @@ class Ladder:
             root = SUPPRESSED if column.has_missing else levels[-1].labels[0]
             levels.pop()
         mark = (literal(column.missing_mark),) if column.has_missing else ()
+        ranged = hierarchy is None and column.kind.numeric and len(column.levels) > 0
         return cls(
             column,
             nodes=(*(_nodes(level, column) for level in levels), np.zeros(column.size, dtype=np.int32)),
             labels=(*((*mark, *level.labels) for level in levels), (root,)),
             losses=(*(_losses(level, column) for level in levels), np.ones(1)),
+            edges=(*(_edges(level, column) for level in levels), _whole_scale(column)) if ranged else (),
         )
 
     @property
@@ -75,12 +84,15 @@ class Ladder:
         """The highest level, where every value shows the same label."""
         return len(self.nodes) - 1
 
-    def limits(self, level: int) -> tuple[Int32s, Int32s, npt.NDArray[np.bool_]]:
-        """The lowest and highest code under each node of a level, missing ones apart, and whether one is missing."""
-        from sfumato.tabular.recode_kernel import extents
-
-        every = np.arange(self.column.size, dtype=np.int32)
-        return extents(every, self.nodes[level].astype(np.int64), len(self.labels[level]), self.column.has_missing)
+    def limits(self, level: int) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
+        """The edges of each node of a level, low above high for a missing value alone, and whether one is missing."""
+        low, high = self.edges[level]
+        missing = np.zeros(len(self.labels[level]), dtype=np.bool_)
+        if self.column.has_missing:
+            missing[0] = True
+            if level < self.top:
+                low, high = np.concatenate([[1], low]), np.concatenate([[0], high])
+        return low, high, missing
 
 
 def plain_levels(column: Column) -> list[LadderLevel]:
@@ -103,10 +115,10 @@ def plain_levels(column: Column) -> list[LadderLevel]:
         return _levels(build.ordered(texts))
     if column.kind is Kind.DATE:
         days: list[Any] = [column.value(code) for code in range(shift, column.size)]
-        return [_days_reach(level) for level in _levels(build.dates(days))]
+        return [_days_edges(level) for level in _levels(build.dates(days))]
     if column.kind is Kind.TIMESTAMP:
         return [finest, *_periods(np.asarray(column.levels, dtype=np.int64))]
-    return [finest, *_intervals(np.asarray(column.levels), texts)]
+    return [finest, *_intervals(np.asarray(column.levels), _bounds(column))]
 
 
 def _periods(values: npt.NDArray[np.int64]) -> list[LadderLevel]:
@@ -125,25 +137,80 @@ def _periods(values: npt.NDArray[np.int64]) -> list[LadderLevel]:
     for step, place in places.items():
         starts = np.flatnonzero(np.diff(place, prepend=place[0] - 1))
         labels = [CLOCK_STEPS[step](wall_time(value)) for value in values[starts].tolist()]
-        levels.append(LadderLevel(labels, starts, _times_reach(labels)))
+        levels.append(LadderLevel(labels, starts, _times_edges(labels)))
     return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
 
 
-def _intervals(values: npt.NDArray[Any], texts: list[str]) -> list[LadderLevel]:
-    """Return what `hierarchy.builders.intervals` would, without a label per value: there may be millions."""
+def _intervals(values: npt.NDArray[Any], bounds: tuple[float, float] | None) -> list[LadderLevel]:
+    """Return what `hierarchy.builders.intervals` would, without a label per value: there may be millions.
+
+    Decimals end at declared bounds where an interval reaches past them.
+    """
     levels = []
     for width in build.growing_widths(values[0].item(), values[-1].item()):
         starts = np.flatnonzero(np.diff(values // width, prepend=np.nan))
-        reach = None
         if values.dtype.kind == "i":
-            reach = np.full(len(starts), float(width - 1))
+            low = values[starts] // width * width
+            edges: tuple[Numbers, Numbers] = low, low + width - 1
             labels = [build.aligned_interval(value, width, 0) for value in values[starts].tolist()]
         else:
-            lasts = np.append(starts[1:], len(values)) - 1
-            pairs = zip(starts.tolist(), lasts.tolist(), strict=True)
-            labels = [range_text(texts[low], texts[high], whole=False) for low, high in pairs]
-        levels.append(LadderLevel(labels, starts, reach))
+            lasts = values[np.append(starts[1:], len(values)) - 1]
+            found = zip(values[starts].tolist(), lasts.tolist(), strict=True)
+            pairs = [_decimal_ends(first, last, width, bounds) for first, last in found]
+            labels = [range_text(low, high, whole=False) for low, high in pairs]
+            edges = np.array([float(low) for low, _ in pairs]), np.array([float(high) for _, high in pairs])
+        levels.append(LadderLevel(labels, starts, edges))
     return [*levels, LadderLevel([SUPPRESSED], np.zeros(1, dtype=np.int64))]
+
+
+def _decimal_ends(first: float, last: float, width: float, bounds: tuple[float, float] | None) -> tuple[str, str]:
+    """Return the edges around some decimals as texts, inside the declared bounds if there are any."""
+    low, high = build.decimal_edges(first, last, width)
+    if bounds is None:
+        return low, high
+    return str(bounds[0]) if float(low) < bounds[0] else low, str(bounds[1]) if float(high) > bounds[1] else high
+
+
+def _bounds(column: Column) -> tuple[float, float] | None:
+    """Return the bounds that were declared, as numbers; what was learnt from rows is none."""
+    attribute = column.attribute
+    if attribute.bounds is None or not attribute.public:
+        return None
+    low, high = map(bound_number, attribute.bounds)
+    return low, high
+
+
+def _whole_scale(column: Column) -> tuple[Numbers, Numbers]:
+    """Return the ends of a column's scale: declared, or rounded outwards, calendars to decades."""
+    values = np.asarray(column.levels)
+    low, high = values[0].item(), values[-1].item()
+    bounds = _bounds(column)
+    if bounds is not None:
+        low, high = bounds
+    elif column.kind is Kind.DATE:
+        low, high = _decade(EPOCH + dt.timedelta(days=low))[0], _decade(EPOCH + dt.timedelta(days=high))[1]
+    elif column.kind is Kind.TIMESTAMP:
+        days = (_decade(wall_time(low).date())[0], _decade(wall_time(high).date())[1])
+        low, high = days[0] * DAY, (days[1] + 1) * DAY - 1
+    else:
+        width = (build.growing_widths(low, high) or [ROUND])[-1]
+        if column.kind is Kind.INTEGER:
+            low, high = low // width * width, high // width * width + width - 1
+        else:
+            low, high = map(float, build.decimal_edges(low, high, width))
+    return np.array([low], dtype=values.dtype), np.array([high], dtype=values.dtype)
+
+
+def _decade(day: dt.date) -> tuple[int, int]:
+    """Return the first and the last day of a day's decade, in days since 1970."""
+    first, last = days_of(f"{day.year // 10 * 10:04}s") or (day, day)
+    return (first - EPOCH).days, (last - EPOCH).days
+
+
+def _edges(level: LadderLevel, column: Column) -> tuple[Numbers, Numbers]:
+    """Return the edges of a level's labels; single values are their own."""
+    values = np.asarray(column.levels)
+    return (values, values) if level.edges is None else level.edges
 
 
 def _levels(hierarchy: Hierarchy) -> list[LadderLevel]:
@@ -160,17 +227,20 @@ def _nodes(level: LadderLevel, column: Column) -> Int32s:
     return np.concatenate([np.zeros(shift, dtype=np.int32), numbers])
 
 
-def _times_reach(labels: list[str]) -> Floats:
-    """Return the microseconds from the first to the last of each hour, day or period."""
-    spans = [times_of(label) for label in labels]
-    return np.array([0.0 if span is None else (span[1] - span[0]) / MICROSECOND for span in spans])
+def _times_edges(labels: list[str]) -> tuple[Int64s, Int64s]:
+    """Return the first and the last microsecond of each hour, day or period, since 1970."""
+    spans = [times_of(label) or (MIDNIGHT, MIDNIGHT) for label in labels]
+    low, high = (np.array([bound_number(span[end]) for span in spans], dtype=np.int64) for end in (0, 1))
+    return low, high
 
 
-def _days_reach(level: LadderLevel) -> LadderLevel:
-    """Return a level of days or periods with the days that each label reaches beyond its first."""
-    periods = [days_of(label) for label in level.labels]
-    reach = [0.0 if days is None else float((days[1] - days[0]).days) for days in periods]
-    return level._replace(reach=np.array(reach))
+def _days_edges(level: LadderLevel) -> LadderLevel:
+    """Return a level of days or periods with the first and the last day of each label, since 1970."""
+    spans = [days_of(label) for label in level.labels]
+    if not all(spans):  # single days, or everything
+        return level
+    low, high = (np.array([bound_number(span[end]) for span in spans if span], dtype=np.int64) for end in (0, 1))
+    return level._replace(edges=(low, high))
 
 
 def _losses(level: LadderLevel, column: Column) -> Floats:
@@ -189,5 +259,8 @@ def _losses(level: LadderLevel, column: Column) -> Floats:
     low, high = column.domain
     half = max(high / 2 - low / 2, np.finfo(np.float64).tiny)  # so that the widest scale stays finite
     places = np.asarray(column.levels, dtype=np.float64) if column.kind.numeric else np.arange(values, dtype=np.float64)
-    reach = places[ends - 1] / 2 - places[level.starts] / 2 if level.reach is None else level.reach / 2
+    if level.edges is None:
+        reach = places[ends - 1] / 2 - places[level.starts] / 2
+    else:
+        reach = level.edges[1] / 2 - level.edges[0] / 2
     return np.concatenate([missing, np.minimum(1.0, reach / half)])

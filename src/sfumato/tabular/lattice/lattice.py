@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.models.base import Model
-from sfumato.models.criteria import DISTINCT, Criteria
+from sfumato.models.criteria import DISTINCT, VALUES, Criteria
 from sfumato.models.groups import Groups
 from sfumato.table.distinct import LARGEST_KEY, distinct
 from sfumato.tabular.lattice.ladder import Ladder
@@ -122,7 +122,8 @@ class Lattice:
         shown = np.stack(codes, axis=1)[cells.examples]
         ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
-        absorbs = bool((criteria.kind == DISTINCT).all()) and not problem.uncompiled
+        distinct_alone = bool((criteria.kind == DISTINCT).all()) and not problem.uncompiled
+        absorbs = distinct_alone and (problem.person is None or len(criteria.kind) == 0)
         return cls(
             ladders=ladders,
             codes=shown,
@@ -145,9 +146,9 @@ class Lattice:
     def prunable(self, limit: int) -> bool:
         """Whether a node that leaves at most `limit` rows in failing groups has only such nodes above it.
 
-        Two classes that satisfy a merge-monotone model satisfy it as one, which settles limit 0; a share
-        among persons is an exception, since a person may have rows in both. With rows to spare, a class
-        must satisfy the models whatever rows join it: those that count units or distinct values do.
+        Two classes that satisfy a merge-monotone model satisfy it as one, which settles limit 0; models of
+        sensitive values among persons are an exception, since a person may have rows in both. With rows to
+        spare, a class must satisfy the models whatever rows join it: those that count units or values do.
         """
         return self.absorbs or (limit == 0 and self.merges)
 
@@ -214,14 +215,15 @@ class Lattice:
 
     @cached_property
     def relaxed(self) -> Lattice:
-        """The same lattice judged only by what every wider class keeps: units and distinct values."""
+        """The same lattice judged only by what every wider class keeps: units, and values that occur."""
         kept = self.criteria.kind == DISTINCT
         chosen = self.criteria._replace(
-            kind=self.criteria.kind[kept],
+            kind=np.full(int(kept.sum()), VALUES),
             first=self.criteria.first[kept],
             second=self.criteria.second[kept],
             column=self.criteria.column[kept],
             cut_start=np.zeros(int(kept.sum()) + 1, dtype=np.int64),
+            skip=self.criteria.skip[kept],
         )
         return replace(self, criteria=chosen, uncompiled=(), absorbs=True)
 

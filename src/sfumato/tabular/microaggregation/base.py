@@ -6,6 +6,7 @@ Domingo-Ferrer & Mateo-Sanz 2002; each algorithm cites its own paper. A seed ste
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,10 @@ SEED_RULES: dict[str, Rule] = {"seed": Whole(0), **ORDER_RULES}
 SEARCH_RULES: dict[str, Rule] = {"seconds": Optional(Real(0, above=True)), **SEED_RULES}
 ORDER_OPTIONS = {"keep_order": ORDER}
 SEED_OPTIONS = {"seed": Option("Seed of the search; it need not be secret."), **ORDER_OPTIONS}
-SEARCH_OPTIONS = {"seconds": Option("How long to search."), **SEED_OPTIONS}
+SEARCH_OPTIONS = {
+    "seconds": Option("How long to search, the start included; reading, attacks, writing and report come on top."),
+    **SEED_OPTIONS,
+}
 
 
 class Microaggregator(PartitionAnonymizer):
@@ -55,14 +59,32 @@ class Microaggregator(PartitionAnonymizer):
     def groups(self, points: Records, k: int) -> Labels:
         """Return the group of every point; each group has at least k of them, or there is one."""
 
+    def groups_until(self, points: Records, k: int, moment: float | None) -> Labels:
+        """Return groups by a moment (of `working_time`) if the algorithm can stop; most go on to their end."""
+        del moment
+        return self.groups(points, k)
+
+    def partition_worlds(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return what partitions worlds; groups begin alike, since near rows are found by quasi-identifiers alone."""
+        from sfumato.tabular.microaggregation.records import records
+
+        points = records(list(problem.quasi))
+        near = self.groups(points, max(2, problem.least_units))
+        each = Numbering(np.arange(problem.table.rows), np.ones(problem.table.rows, dtype=np.int64))
+
+        def merge(world: Problem) -> Partition:
+            labels = _merged(world, points, near.copy())
+            return Partition(each, labels, int(labels.max()) + 1)
+
+        return merge
+
     def partition(self, problem: Problem) -> Partition:
         """Return the groups, merged where a model beyond k asks for it, with their centroids."""
         from sfumato.tabular.microaggregation.centroids import centroid
         from sfumato.tabular.microaggregation.records import records
-        from sfumato.tabular.microaggregation.repair import merge_until_models_hold
 
         points = records(list(problem.quasi))
-        labels = merge_until_models_hold(problem, points, self.groups(points, max(2, problem.least_units)))
+        labels = _merged(problem, points, self.groups(points, max(2, problem.least_units)))
         count = int(labels.max()) + 1
         rows = problem.table.rows
         return Partition(
@@ -72,6 +94,19 @@ class Microaggregator(PartitionAnonymizer):
             {column.name: [centroid(column, labels, count)] for column in problem.quasi},
             steward={"information_loss": information_loss(points, labels)},
         )
+
+
+def _merged(problem: Problem, points: Records, labels: Labels) -> Labels:
+    """Return near rows' groups, merged until every model holds on what is released."""
+    from sfumato.tabular.microaggregation.centroids import centroid
+    from sfumato.tabular.microaggregation.repair import join_alike, merge_until_models_hold
+
+    return join_alike(
+        problem,
+        merge_until_models_hold(problem, points, labels),
+        lambda found, groups: [centroid(column, found, groups) for column in problem.quasi],
+        points,
+    )
 
 
 def refuse_endless(search: Microaggregator, name: str, count: int | None, seconds: float | None) -> None:

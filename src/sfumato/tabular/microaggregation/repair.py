@@ -1,16 +1,23 @@
 """Groups merged with their nearest neighbours until each satisfies every model, not only k.
 
-Merging keeps all these models once they hold (see `Model.merge_monotone`); the nearest group by centroid costs least.
+Merging keeps all these models once they hold (see `Model.merge_monotone`), unless persons have rows in both groups; the
+nearest group by centroid costs least.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from sfumato.models.criteria import Criteria
+from sfumato.table.distinct import distinct
+from sfumato.tabular.class_test import class_test
 from sfumato.tabular.microaggregation.loss import Labels, Records, dense_labels, group_sums
-from sfumato.tabular.mondrian import members
+from sfumato.tabular.microaggregation.records import records
 from sfumato.tabular.problem import Problem
+from sfumato.tabular.recode import Coarse
+
+Show = Callable[[Labels, int], list[Coarse]]
 
 
 def merge_until_models_hold(problem: Problem, points: Records, labels: Labels) -> Labels:
@@ -40,6 +47,24 @@ def merge_until_models_hold(problem: Problem, points: Records, labels: Labels) -
     return dense_labels(merged)
 
 
+def join_alike(problem: Problem, labels: Labels, show: Show, points: Records | None = None) -> Labels:
+    """Return the groups of rows, those that are shown alike joined, and merged until each satisfies every model.
+
+    Groups that show the same are one class. Two that satisfy a model may break it as one where a person has rows in
+    both, or where the model does not survive merging; otherwise the groups are returned as they are.
+    """
+    breaks = problem.person is not None and bool(problem.sensitive)
+    if not breaks and all(model.merge_monotone for model in problem.models):
+        return labels
+    points = records(list(problem.quasi)) if points is None else points
+    while True:
+        coarse = show(labels, int(labels.max()) + 1)
+        shown = distinct([column.index for column in coarse], [len(column.values) for column in coarse])
+        if shown.count == int(labels.max()) + 1:
+            return labels
+        labels = merge_until_models_hold(problem, points, shown.ids[labels])
+
+
 def _nearest(means: Records, group: int) -> int:
     """Return the group of the nearest mean; groups that are gone lie at infinity."""
     apart = means - means[group]
@@ -53,14 +78,12 @@ class _Test:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.uncompiled = problem, problem.uncompiled
-        self.members = members(problem, np.arange(problem.table.rows))
-        self.criteria: Criteria = problem.criteria()
-        self.least = problem.least_units
+        self.test, self.least = class_test(problem, np.arange(problem.table.rows)), problem.least_units
 
     def holds(self, rows: Labels) -> bool:
         """Whether these rows may be a class."""
         from sfumato.tabular.class_test_kernel import WEIGHT, class_holds
 
-        if not class_holds((1 << WEIGHT) + rows, self.members, self.criteria, 0, len(rows), self.least):
+        if not class_holds((1 << WEIGHT) + rows, *self.test, 0, len(rows), self.least):
             return False
         return not self.uncompiled or self.problem.admits(rows, models=self.uncompiled)

@@ -7,19 +7,18 @@ leaves the choice open we take the most balanced allowable cut, and try further 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.parameters import OneOf, Option
-from sfumato.table.distinct import Numbering, distinct
+from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
+from sfumato.tabular.class_test import class_test
 from sfumato.tabular.mondrian.python_cuts import PythonCuts
 from sfumato.tabular.problem import Problem
-
-if TYPE_CHECKING:
-    from sfumato.tabular.class_test_kernel import Members
+from sfumato.tabular.recode import Coarse, recode
 
 Int64s = npt.NDArray[np.int64]
 WORD_BITS = 63
@@ -56,6 +55,7 @@ class Mondrian(PartitionAnonymizer):
     }
     algorithm: ClassVar = "mondrian"
     reads_counts: ClassVar = True
+    top_down: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -63,25 +63,47 @@ class Mondrian(PartitionAnonymizer):
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Mondrian's cuts."""
-        from sfumato.tabular.class_test_kernel import WEIGHT
-        from sfumato.tabular.mondrian.kernel import mondrian
+        from sfumato.tabular.mondrian.kernel import ATTEMPTS, mondrian
 
         points = _each_row(problem) if self.relaxed else problem.points
         if problem.uncompiled:
-            return Partition(points, *PythonCuts(problem, points, self.relaxed).labels())
-        examples = points.examples
-        labels, count = mondrian(
-            _pack(problem, examples),
-            (points.counts << WEIGHT) + np.arange(points.count),
+            return self._joined(problem, Partition(points, *PythonCuts(problem, points, self.relaxed).labels()))
+        test = class_test(problem, points.examples)
+        words, labels = _pack(problem, points), np.empty(points.count, dtype=np.int64)
+        columns, least = _facts(problem), problem.least_units
+        count = mondrian(
+            words,
+            words[-1],
             np.concatenate([column.positions for column in problem.quasi]),
             np.concatenate([column.shared for column in problem.quasi]),
-            _facts(problem),
-            members(problem, examples),
-            problem.criteria(),
-            problem.least_units,
+            columns,
+            np.empty(len(columns)),
+            _scratch(columns, points.count),
+            np.empty((len(columns), ATTEMPTS), dtype=np.int64),
+            np.empty((int(points.counts.sum()) // least + 2, 2), dtype=np.int64),
+            labels,
+            test if test.ties is not None or len(test.criteria.kind) else None,
+            least,
             self.relaxed,
         )
-        return Partition(points, labels, count)
+        return self._joined(problem, Partition(points, labels, count))
+
+    def _joined(self, problem: Problem, found: Partition) -> Partition:
+        """Return the classes, those that are shown alike joined where persons could make that break a model."""
+        from sfumato.tabular.microaggregation.repair import join_alike
+
+        rows, every = found.rows, problem.table.rows
+
+        def show(labels: Int64s, count: int) -> list[Coarse]:
+            return [
+                part for column in problem.quasi for part in recode(column, column.codes, labels, count, self.ranges)
+            ]
+
+        joined = join_alike(problem, rows, show)
+        if joined is rows:
+            return found
+        numbering = Numbering(np.arange(every), np.ones(every, dtype=np.int64)).with_weights(problem.weights)
+        return Partition(numbering, joined, int(joined.max()) + 1)
 
 
 class BitPlace(NamedTuple):
@@ -105,11 +127,15 @@ def _places(problem: Problem) -> list[BitPlace]:
     return places
 
 
-def _pack(problem: Problem, examples: Int64s) -> Int64s:
+def _pack(problem: Problem, points: Numbering) -> Int64s:
+    """Return the words of every point, and its tag in the last row, so that all of them move in one way."""
+    from sfumato.tabular.class_test_kernel import WEIGHT
+
     places = _places(problem)
-    words = np.zeros((places[-1].word + 1, len(examples)), dtype=np.int64)
+    words = np.zeros((places[-1].word + 2, points.count), dtype=np.int64)
     for place, column in zip(places, problem.quasi, strict=True):
-        words[place.word] |= column.codes[examples].astype(np.int64) << place.shift
+        words[place.word] |= column.codes[points.examples].astype(np.int64) << place.shift
+    words[-1] = (points.counts << WEIGHT) + np.arange(points.count)
     return words
 
 
@@ -127,28 +153,14 @@ def _facts(problem: Problem) -> Int64s:
     return facts
 
 
+def _scratch(columns: Int64s, size: int) -> Int64s:
+    """Return the kernel's scratch memory: it holds every point, every code of a column, or every digit."""
+    from sfumato.tabular.mondrian.kernel import DIGITS, MASK, ROWS
+
+    return np.empty((ROWS, max(size, DIGITS, int(columns[:, MASK].max()) + 1)), dtype=np.int64)
+
+
 def _each_row(problem: Problem) -> Numbering:
     """Return every row as a point of its own, since a relaxed cut may part equal rows."""
     rows = problem.table.rows
     return Numbering(np.arange(rows), np.ones(rows, dtype=np.int64))
-
-
-def members(problem: Problem, examples: Int64s) -> Members:
-    """Return the sensitive codes and persons of the points that `examples` shows, for the compiled test of a class."""
-    from sfumato.tabular.class_test_kernel import Members
-
-    columns = list(problem.sensitive.values())
-    sensitive = np.zeros((len(columns), len(examples)), dtype=np.int32)
-    for row, column in enumerate(columns):
-        sensitive[row] = column.codes[examples]
-    person, pairs, stamps = np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64), 0
-    if problem.person is not None:
-        person = problem.person[examples]
-        stamps = int(person.max()) + 1
-        pairs = np.zeros((len(columns), len(examples)), dtype=np.int64)
-        for row, column in enumerate(columns):
-            pairs[row] = distinct([person, sensitive[row]], [stamps, column.size]).ids
-        stamps = max(stamps, len(examples))
-    values = max((column.size for column in columns), default=1)
-    seen = np.full(stamps + 1, -1, dtype=np.int64)
-    return Members(sensitive, person, pairs, np.zeros(values, dtype=np.int64), np.zeros(values + 1), seen)

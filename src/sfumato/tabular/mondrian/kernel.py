@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import inlined, kernel
-from sfumato.models.criteria import Criteria
-from sfumato.tabular.class_test_kernel import NUMBER, WEIGHT, Members, class_holds
+from sfumato.tabular.class_test import ClassTest
+from sfumato.tabular.class_test_kernel import NUMBER, WEIGHT, class_holds, rows_of
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -35,48 +35,48 @@ def mondrian(
     positions: Floats,
     shared: Int32s,
     columns: Int64s,
-    members: Members,
-    criteria: Criteria,
+    widths: Floats,
+    scratch: Int64s,
+    tried: Int64s,
+    pending: Int64s,
+    labels: Int64s,
+    test: ClassTest | None,
     least: int,
     relaxed: bool,
-) -> tuple[Int64s, int]:
-    """Return the class of every point and the number of classes; `words` and `tags` are left in class order."""
-    size = words.shape[1]
-    widest = 1
-    for column in range(len(columns)):
-        widest = max(widest, columns[column, MASK] + 1)
-    scratch = np.empty((ROWS, max(size, widest, DIGITS)), dtype=np.int64)
-    widths = np.empty(len(columns))
-    tried = np.empty((len(columns), ATTEMPTS), dtype=np.int64)
-    plain = len(criteria.kind) == 0 and len(members.person) == 0
-    pending = np.empty((weight(tags, 0, size) // least + 2, 2), dtype=np.int64)
-    pending[0, 0], pending[0, 1] = 0, size
+) -> int:
+    """Fill `labels` with the class of every point and return the number of classes.
+
+    `tags` is the last row of `words`, both are left in class order; without a test, k alone is asked for.
+    """
+    pending[0, 0], pending[0, 1] = 0, len(tags)
     waiting, count = 1, 0
-    labels = np.empty(size, dtype=np.int64)
+    attempts = 1 if test is None else ATTEMPTS - 1
     while waiting > 0:
         waiting -= 1
         start, end = pending[waiting, 0], pending[waiting, 1]
         middle = -1
-        total = weight(tags, start, end)
+        total = rows_of(tags, start, end)
         if total >= 2 * least:
             candidates = rank_columns(words, positions, columns, widths, start, end)
-            if not plain:
-                tried[:] = -1
-            for attempt in range(1 if plain else ATTEMPTS - 1):
-                target = total * (ATTEMPTS // 2 + step(attempt)) / ATTEMPTS
+            for attempt in range(attempts):
+                away = (attempt + 1) // 2 if attempt % 2 else -(attempt // 2)  # 0, 1, -1, 2, -2 …
+                target = total * (ATTEMPTS // 2 + away) / ATTEMPTS
                 for rank in range(candidates):
                     column = columns[rank, RANKED]
                     found = profile(words, tags, columns, scratch, column, start, end)
                     place, quota = choose(shared, columns, scratch, column, found, total, target, least, relaxed)
-                    if place < 0 or (not plain and was_tried(tried, column, attempt, scratch[CODES, place], quota)):
+                    if was_tried(tried, column, attempt, scratch[CODES, place] if place >= 0 else -1, quota):
                         continue
                     middle = divide(words, tags, columns, scratch, column, start, end, scratch[CODES, place], quota)
-                    if plain or (
-                        class_holds(tags, members, criteria, start, middle, least)
-                        and class_holds(tags, members, criteria, middle, end, least)
-                    ):
+                    if test is not None:
+                        low, high = start, middle
+                        for _ in range(2):  # the left part, then the right one
+                            if not class_holds(tags, test.members, test.ties, test.criteria, low, high, least):
+                                middle = -1
+                                break
+                            low, high = high, end
+                    if middle >= 0:
                         break
-                    middle = -1
                 if middle >= 0:
                     break
         if middle < 0:
@@ -87,32 +87,17 @@ def mondrian(
             pending[waiting, 1] = middle
             pending[waiting + 1, 0], pending[waiting + 1, 1] = middle, end
             waiting += 2
-    return labels, count
-
-
-@inlined
-def weight(tags: Int64s, start: int, end: int) -> int:
-    """Return the rows that points start…end-1 stand for."""
-    total = 0
-    for place in range(start, end):
-        total += tags[place] >> WEIGHT
-    return total
-
-
-@inlined
-def step(attempt: int) -> int:
-    """Return 0, 1, -1, 2, -2 … : how far from the middle an attempt looks, in sixteenths."""
-    return (attempt + 1) // 2 if attempt % 2 else -(attempt // 2)
+    return count
 
 
 @inlined
 def was_tried(tried: Int64s, column: int, attempt: int, value: int, quota: int) -> bool:
-    """Return whether this very cut of this column was tried in an earlier attempt, and note it."""
+    """Return whether this very cut was tried in an earlier attempt, and note it; a value of -1 is no cut at all."""
     tried[column, attempt] = value
-    found = False
+    found = value < 0
     for earlier in range(attempt):
-        found |= tried[column, earlier] == value
-    return found and quota == EVERYTHING
+        found |= tried[column, earlier] == value and quota == EVERYTHING
+    return found
 
 
 @inlined
@@ -153,16 +138,20 @@ def profile(words: Int64s, tags: Int64s, columns: Int64s, scratch: Int64s, colum
             scratch[CODES, count], scratch[MASSES, count] = bucket + low, scratch[BUCKETS, bucket]
             count += scratch[BUCKETS, bucket] > 0
     else:
-        count = profile_sparse((words[word, start:end] >> shift) & mask, tags[start:end], scratch)
+        count = profile_sparse(words, tags, columns, scratch, column, start, end)
     return count
 
 
 @kernel
-def profile_sparse(codes: Int64s, tags: Int64s, scratch: Int64s) -> int:
+def profile_sparse(
+    words: Int64s, tags: Int64s, columns: Int64s, scratch: Int64s, column: int, start: int, end: int
+) -> int:
     """Do what `profile` does where few points are spread over many codes: sort them."""
-    size = len(codes)
+    word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
+    size = end - start
     for place in range(size):
-        scratch[CODES, place], scratch[MASSES, place] = codes[place], tags[place] >> WEIGHT
+        scratch[CODES, place] = (words[word, start + place] >> shift) & mask
+        scratch[MASSES, place] = tags[start + place] >> WEIGHT
     if size <= FEW:
         insert_sorted(scratch, size)
     else:
@@ -234,7 +223,7 @@ def choose(
     tree, offset = columns[column, TREE], columns[column, START]
     best, quota = -1, EVERYTHING
     if relaxed and not tree:
-        best, quota = choose_relaxed(scratch, count, total, int(np.floor(target)), least)
+        best, quota = choose_relaxed(scratch, count, total, int(target), least)
     else:
         depth = 0
         if tree:
@@ -265,10 +254,10 @@ def choose_relaxed(scratch: Int64s, count: int, total: int, target: int, least: 
 @kernel
 def shared_levels(shared: Int32s, first: int, last: int) -> int:
     """Return how many tree levels all codes from `first` to `last` share."""
-    least = shared[first + 1]
+    least = int(shared[first + 1])
     for place in range(first + 2, last + 1):
-        least = min(least, shared[place])
-    return int(least)
+        least = min(least, int(shared[place]))
+    return least
 
 
 @inlined
@@ -293,20 +282,13 @@ def divide(
                 scratch[RIGHT, place - start] = quota <= 0
                 quota -= tags[place] >> WEIGHT
     middle = start
-    for row in range(len(words) + 1):
+    for row in range(len(words)):
         middle, held = start, 0
         for place in range(start, end):  # both places are written, one advances: no branch to mispredict
-            entry = tags[place] if row == len(words) else words[row, place]
-            scratch[SPARE, held] = entry
-            if row == len(words):
-                tags[middle] = entry
-            else:
-                words[row, middle] = entry
+            entry = words[row, place]
+            scratch[SPARE, held] = words[row, middle] = entry
             held += scratch[RIGHT, place - start]
             middle += 1 - scratch[RIGHT, place - start]
         for place in range(held):
-            if row == len(words):
-                tags[middle + place] = scratch[SPARE, place]
-            else:
-                words[row, middle + place] = scratch[SPARE, place]
+            words[row, middle + place] = scratch[SPARE, place]
     return middle

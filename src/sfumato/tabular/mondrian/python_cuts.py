@@ -6,12 +6,14 @@ LeFevre, DeWitt & Ramakrishnan 2006; every class is tested by the models' own sl
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.progress import tell
 from sfumato.table.coding import Column
 from sfumato.table.distinct import Numbering
 from sfumato.tabular.problem import Problem
@@ -29,17 +31,20 @@ class PythonCuts:
     points: Numbering
     relaxed: bool
 
+    targets: ClassVar[Sequence[int]] = SIXTEENTHS  # where a column is cut, in sixteenths of the rows
+
     def labels(self) -> tuple[Int64s, int]:
         """Return the class of every point and the number of classes."""
         labels = np.empty(self.points.count, dtype=np.int64)
-        pending, count = [np.arange(self.points.count)], 0
+        pending, count, done = [np.arange(self.points.count)], 0, 0
         while pending:
             members = pending.pop()
             halves = self._halves(members)
             pending += halves
             if not halves:
                 labels[members] = count
-                count += 1
+                count, done = count + 1, done + len(members)
+                tell(done / self.points.count, f"{count} classes")
         return labels, count
 
     def _halves(self, members: Int64s) -> list[Int64s]:
@@ -48,14 +53,14 @@ class PythonCuts:
         if weights.sum() < 2 * self.problem.least_units:
             return []
         tried: set[tuple[int, bytes]] = set()
-        for part in SIXTEENTHS:
+        for part in self.targets:
             target = weights.sum() * part / 16
             for place, codes in self._by_width(members):
                 left = self._left_side(self.problem.quasi[place], codes, weights, target)
                 if left is None or (place, left.tobytes()) in tried:
                     continue
                 tried.add((place, left.tobytes()))
-                if self._holds(members[left]) and self._holds(members[~left]):
+                if self._allows(members, left):
                     return [members[left], members[~left]]
         return []
 
@@ -91,6 +96,10 @@ class PythonCuts:
             return None
         nearest = np.where(allowable, np.abs(running - target), np.inf).argmin()
         return np.asarray(codes <= values[nearest])
+
+    def _allows(self, members: Int64s, left: Bools) -> bool:
+        """Return whether both sides of a cut may be classes."""
+        return self._holds(members[left]) and self._holds(members[~left])
 
     def _holds(self, members: Int64s) -> bool:
         return self.problem.admits(self.points.examples[members], self.points.counts[members])

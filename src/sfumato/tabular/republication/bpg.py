@@ -63,7 +63,7 @@ def repair(draft: Draft, series: Series, *, whole: bool) -> Draft:
     Every round merges two classes or leaves out a row at least, so there is a last one.
     """
     coded = {name: coded_values(draft.problem.table.column(name)) for name in series.least}
-    draft = _merge_failing(draft) if draft.problem.uncompiled else draft
+    draft = merge_failing(draft)
     while draft.count:
         round_ = Round(draft, whole=whole)
         for name, least in series.least.items():
@@ -76,8 +76,10 @@ def repair(draft: Draft, series: Series, *, whole: bool) -> Draft:
     return draft
 
 
-def _merge_failing(draft: Draft) -> Draft:
+def merge_failing(draft: Draft) -> Draft:
     """Return a draft whose classes satisfy every model: groups that were made for m alone may not."""
+    if not draft.problem.uncompiled:
+        return draft
     failing = {number for number in range(draft.count) if not draft.satisfies(np.flatnonzero(draft.classes == number))}
     return Round(draft, whole=True, touched=failing).result() if failing else draft
 
@@ -174,13 +176,5 @@ class Round:
 
     def result(self) -> Draft:
         """Return the next draft: a class that no longer satisfies a model joins its nearest one, or goes."""
-        waiting = sorted(self.touched)
-        while waiting:
-            number = waiting.pop()
-            rows = np.flatnonzero(self.classes == number)
-            if len(rows) == 0 or self.draft.satisfies(rows):
-                continue
-            partner = self.draft.nearest(number, np.unique(self.classes[self.classes >= 0]))
-            self.classes[rows] = -1 if partner is None else partner
-            waiting += [] if partner is None else [partner]
+        self.draft.join_failing(self.classes, self.touched)
         return Draft.of(self.draft.problem, self.classes)

@@ -5,7 +5,7 @@ Classes are written tight around their rows, as LeFevre, DeWitt & Ramakrishnan 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,6 +83,18 @@ class Draft:
         """Return whether some rows, as one class, satisfy every model."""
         groups = self.problem.class_of(rows)
         return all(model.holds(model.measure(groups)) for model in self.problem.models)
+
+    def join_failing(self, classes: Integers, touched: Iterable[int]) -> None:
+        """Let each touched class that no longer satisfies a model join its nearest one, or leave it out (-1)."""
+        waiting = sorted(touched)
+        while waiting:
+            number = waiting.pop()
+            rows = np.flatnonzero(classes == number)
+            if len(rows) == 0 or self.satisfies(rows):
+                continue
+            partner = self.nearest(number, np.unique(classes[classes >= 0]))
+            classes[rows] = -1 if partner is None else partner
+            waiting += [] if partner is None else [partner]
 
     def finish(self) -> tuple[Problem, Partition]:
         """Return the rows that stay, as a problem of their own, and their classes."""

@@ -1,12 +1,12 @@
 """The steward's record of a series: every table released so far, and what must stay secret about them.
 
 The index names only files that are already safe on the disk, and is replaced in one step, so a crash leaves
-either the series before a release or the series after it (write-ahead order, Mohan et al. 1992).
+either the series before a release or the series after it (write-ahead order, Mohan et al. 1992). Its releases are a
+chain of hashes, and where it stood is kept outside of the folder: damage, changes and an older copy are refused.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,29 +19,18 @@ import polars as pl
 from sfumato.core.files import hold_folder, write_durably
 from sfumato.errors import InputError, SchemaError
 from sfumato.release import Release, Statement
+from sfumato.tabular.republication.index import Index, RecordedRelease, sha256
+from sfumato.tabular.republication.standing import refuse_rolled_back, remember
 
 INDEX = "index.json"
 Signatures = Mapping[str, tuple[str, ...]]
 
 
-class RecordedRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """One recorded release: its files with their hashes, its layer, and the columns it was checked on.
+class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who is in which class of a release of the exact layer, and how many records everybody was promised to be."""
 
-    `least` is how many values of each sensitive column it promised to leave everybody.
-    """
-
-    layer: str
-    quasi: tuple[str, ...]
-    sensitive: tuple[str, ...]
-    files: dict[str, str]
-    least: dict[str, int] = {}
-
-
-class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """The recorded releases, oldest first."""
-
-    version: int = 1
-    releases: tuple[RecordedRelease, ...] = ()
+    records: int
+    classes: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -49,7 +38,8 @@ class History:
     """An open history folder, held by one process at a time and readable by its owner only.
 
     It holds the released tables (public), their cards and statements, and what is secret: where a column names
-    persons, the sensitive values of each, and for m-invariance the values each person has been published with.
+    persons, the sensitive values of each, for m-invariance the values each person has been published with, and for the
+    exact layer who was in which class.
 
     >>> import tempfile
     >>> with History.open(Path(tempfile.mkdtemp()) / "series") as past:
@@ -65,7 +55,11 @@ class History:
     def open(cls, folder: str | Path) -> Iterator[History]:
         """Yield the history in a folder, made if it is not there, locked until the block ends."""
         with hold_folder(folder, "history", INDEX) as path:
-            yield cls(path, _read_index(path))
+            index = _read_index(path)
+            refuse_rolled_back(path, index)
+            past = cls(path, _without_pending(path, index))
+            past.refuse_changed_files()
+            yield past
 
     def tables(self) -> list[pl.DataFrame]:
         """The released tables as text, oldest first."""
@@ -92,6 +86,28 @@ class History:
         if not number or name not in self.index.releases[-1].files:
             return {}
         return msgspec.json.decode(self._read(self.index.releases[-1], name), type=dict[str, list[tuple[str, ...]]])
+
+    @property
+    def layer(self) -> str | None:
+        """The layer of the recorded releases, None before the first."""
+        return self.index.releases[-1].layer if self.index.releases else None
+
+    def members(self) -> list[Members]:
+        """Who is in which class of each release; for series of the exact layer only."""
+        return [
+            msgspec.json.decode(self._read(entry, f"members-{number:04d}.json"), type=Members)
+            for number, entry in enumerate(self.index.releases, start=1)
+            if entry.layer == "exact"
+        ]
+
+    def refuse_fewer_records(self, records: int) -> None:
+        """Refuse a release that would leave persons fewer records than an earlier one promised."""
+        promised = max((members.records for members in self.members()), default=0)
+        if records < promised:
+            raise InputError(
+                f"history '{self.folder}' promised everybody at least {promised} records; found {records}; "
+                f"ask for k={promised} or more"
+            )
 
     def refuse_other_columns(self, names: Sequence[str]) -> None:
         """Refuse a release whose columns are not those of the recorded ones: a column more may link persons."""
@@ -134,12 +150,14 @@ class History:
         signatures: Signatures,
         least: Mapping[str, int] | None = None,
         values: Mapping[str, Sequence[tuple[str, ...]]] | None = None,
-    ) -> None:
+        members: Members | None = None,
+    ) -> list[str]:
         """Add a release to the series; once this returns it survives a crash, before it the series is as it was.
 
+        Returns what the steward should know about it.
         `columns` are the quasi-identifiers and the sensitive columns that it was checked on, `least` how many
         values of each sensitive column it leaves everybody; `values` are the sensitive values of everybody so far,
-        where a column names them.
+        where a column names them; `members` is who is in which class, for the exact layer.
         """
         number = len(self.index.releases) + 1
         frame = release.table.frame.select(pl.all().cast(pl.String))
@@ -151,23 +169,48 @@ class History:
         }
         if layer == "m-invariance":
             contents[f"signatures-{number:04d}.json"] = msgspec.json.encode(signatures)
+        if members is not None:
+            contents[f"members-{number:04d}.json"] = msgspec.json.encode(members)
         if values is not None:
             contents[f"values-{number:04d}.json"] = msgspec.json.encode(values)
-        for name, content in contents.items():
-            write_durably(self.folder / name, content)
-        hashes = {name: _hash(content) for name, content in contents.items()}
+        hashes = {name: sha256(content) for name, content in contents.items()}
         entry = RecordedRelease(
             layer=layer, quasi=columns[0], sensitive=columns[1], files=hashes, least=dict(least or {})
         )
-        index = msgspec.structs.replace(self.index, releases=(*self.index.releases, entry))
-        write_durably(self.folder / INDEX, msgspec.json.format(msgspec.json.encode(index), indent=2))
+        return self._add(entry, contents)
+
+    def _add(self, entry: RecordedRelease, contents: Mapping[str, bytes]) -> list[str]:
+        """Write the files of a release, announced before and named by the index after; then note where it stands."""
+        _write_index(self.folder, msgspec.structs.replace(self.index, pending=tuple(contents)).sealed())
+        for name, content in contents.items():
+            write_durably(self.folder / name, content)
+        index = msgspec.structs.replace(self.index, releases=(*self.index.releases, entry)).sealed()
+        _write_index(self.folder, index)
+        note = remember(self.folder, index)
+        return [] if note is None else [note]
+
+    def refuse_changed_files(self) -> None:
+        """Refuse a folder in which a file was replaced, removed or added since it was recorded."""
+        for entry in self.index.releases:
+            for name in entry.files:
+                self._read(entry, name)
+        known = {INDEX, *self.index.files}
+        for name in sorted(file.name for file in self.folder.iterdir()):
+            if name not in known and not name.startswith("."):
+                raise InputError(
+                    f"history '{self.folder}' has '{name}', which its {INDEX} does not name: the index was rolled "
+                    "back, or the file was added; restore the newest copy of the folder, or, if you added the file, "
+                    "move it away"
+                )
 
     def _read(self, entry: RecordedRelease, name: str) -> bytes:
         try:
             content = (self.folder / name).read_bytes()
         except OSError as error:
-            raise InputError(f"history '{self.folder}': '{name}' cannot be read: {error.strerror}") from error
-        if _hash(content) != entry.files.get(name):
+            raise InputError(
+                f"history '{self.folder}': '{name}' cannot be read: {error.strerror}; restore it from a backup"
+            ) from error
+        if sha256(content) != entry.files.get(name):
             raise InputError(f"history '{self.folder}': '{name}' is not what was recorded; restore it from a backup")
         return content
 
@@ -175,12 +218,28 @@ class History:
 def _read_index(path: Path) -> Index:
     file = path / INDEX
     if not file.exists():
-        write_durably(file, msgspec.json.encode(Index()))
+        return Index.begin()
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Index)
-    except msgspec.DecodeError as error:
-        raise InputError(f"history '{path}': {INDEX} is damaged: {error}") from error
+        index = msgspec.json.decode(file.read_bytes(), type=Index)
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"history '{path}': {INDEX} is damaged: {error}; restore it from a backup") from error
+    if not index.whole:
+        raise InputError(f"history '{path}': {INDEX} is not what was recorded; restore it from a backup")
+    return index.chained()
 
 
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _write_index(path: Path, index: Index) -> None:
+    write_durably(path / INDEX, msgspec.json.format(msgspec.json.encode(index), indent=2))
+
+
+def _without_pending(path: Path, index: Index) -> Index:
+    """Return the index without the release that a crash cut short, whose files are removed: nobody ever got it."""
+    for half in path.glob(".*.partial"):
+        half.unlink(missing_ok=True)
+    if not index.pending:
+        return index
+    for name in set(index.pending) - set(index.files):
+        (path / name).unlink(missing_ok=True)
+    kept = msgspec.structs.replace(index, pending=()).sealed()
+    _write_index(path, kept)
+    return kept

@@ -1,27 +1,21 @@
 """m-invariance: a person keeps the same set of possible values in every release (Xiao & Tao 2007).
 
 Groups have at least m rows and no value twice; people who were published before are grouped with exactly
-the values they were published with, newcomers or counterfeit rows standing in for those who left. A counterfeit row
-takes its place from a real row of its group, so it never widens the group's box.
+the values they were published with, newcomers or counterfeit rows standing in for those who left. No other groups of
+one release need fewer counterfeit rows (docs/algorithms/republication.md has the proof).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from sfumato.errors import BrokenPromiseError, InputError, ParameterError, SchemaError, UnsatisfiableError
-from sfumato.models.base import Model
-from sfumato.models.l_diversity import LDiversity
-from sfumato.random import Source, permutation
-from sfumato.schema import Role
-from sfumato.tabular.problem import Problem
-from sfumato.tabular.republication.draft import Draft, Integers, coded_values
+from sfumato.core.progress import counting
+from sfumato.errors import InputError, UnsatisfiableError
 
 Signature = frozenset[str]
 Positions = npt.NDArray[np.float64]
@@ -30,7 +24,7 @@ COUNTERFEIT = -1
 
 @dataclass
 class Bucket:
-    """Rows of one signature by their value; as many of each value once counterfeit rows are added."""
+    """Real rows of one signature by their value; counterfeit rows make up for values that have fewer than others."""
 
     rows: dict[str, list[int]]
 
@@ -40,7 +34,7 @@ class Bucket:
 
     @property
     def height(self) -> int:
-        """How many rows the most frequent value has."""
+        """How many rows the most frequent value has, which is the number of groups."""
         return max(len(rows) for rows in self.rows.values())
 
 
@@ -71,27 +65,20 @@ def invariant_groups(
     >>> sorted(sorted(value for _, value in group) for group in groups.groups), groups.counterfeits
     ([['cold', 'gout'], ['cough', 'flu']], 1)
     """
-    buckets, new = _divide(rows, past)
+    buckets, new = _divide(rows, past, m)
     for bucket in buckets.values():
-        _balance(bucket, new, m)
-    known = Counter(value for _, _, value in rows) + Counter(
-        value for signature in past.values() for value in signature
-    )
-    for group in _deal_new_rows(new, m, known):
-        bucket = buckets.setdefault(frozenset(value for _, value in group), Bucket.of(frozenset(v for _, v in group)))
+        _fill_gaps(bucket, new)
+    known = Counter(value for _, _, value in rows)
+    known.update(value for signature in past.values() for value in signature)
+    for signature, group in _deal_new_rows(new, m, known):
+        bucket = buckets.setdefault(signature, Bucket.of(signature))
         for row, value in group:
             bucket.rows[value].append(row)
-    groups = [group for bucket in buckets.values() for group in _split(bucket, positions)]
-    signatures = [frozenset[str]()] * len(rows)
-    for group in groups:
-        for row, _ in group:
-            if row != COUNTERFEIT:
-                signatures[row] = frozenset(value for _, value in group)
-    return Invariant(groups, signatures)
+    return _split(buckets, positions, len(rows))
 
 
 def _divide(
-    rows: Sequence[tuple[int, str, str]], past: Mapping[str, Sequence[str]]
+    rows: Sequence[tuple[int, str, str]], past: Mapping[str, Sequence[str]], m: int
 ) -> tuple[dict[Signature, Bucket], dict[str, list[int]]]:
     """Return those published before in buckets by signature, and the new rows by value."""
     buckets: dict[Signature, Bucket] = {}
@@ -101,35 +88,42 @@ def _divide(
             new[value].append(row)
             continue
         signature = frozenset(past[person])
-        if value not in signature:
-            raise InputError(
-                f"person '{person}' now has '{value}', which is not among the values published before; "
-                "m-invariance needs values that do not change: give the person a new id, or keep the old value"
-            )
+        _refuse_signature(person, value, signature, m)
         buckets.setdefault(signature, Bucket.of(signature)).rows[value].append(row)
     return buckets, new
 
 
-def _balance(bucket: Bucket, new: dict[str, list[int]], m: int) -> None:
-    """Fill a bucket up to as many rows of each value, from new rows where they can be spared, else counterfeit."""
+def _refuse_signature(person: str, value: str, signature: Signature, m: int) -> None:
+    """Refuse a person who can no longer be given the values published before, or was given fewer than m."""
+    if value not in signature:
+        raise InputError(
+            f"person '{person}' now has '{value}', which is not among the values published before; "
+            "m-invariance needs values that do not change: give the person a new id, or keep the old value"
+        )
+    if len(signature) < m:
+        raise InputError(
+            f"person '{person}' was published among {len(signature)} values, and m-invariance keeps them: nobody can "
+            f"have m={m} now; ask for an l of {len(signature)}, or begin another history with people who were in none"
+        )
+
+
+def _fill_gaps(bucket: Bucket, new: Mapping[str, list[int]]) -> None:
+    """Let newcomers stand in wherever a value has fewer rows than another: that never costs a counterfeit row."""
     height = bucket.height
     for value, rows in bucket.rows.items():
-        while len(rows) < height:
-            rows.append(new[value].pop() if _spare(new, value, m) else COUNTERFEIT)
+        waiting = new.get(value, [])
+        rows += [waiting.pop() for _ in range(min(height - len(rows), len(waiting)))]
 
 
-def _spare(new: Mapping[str, list[int]], value: str, m: int) -> bool:
-    """Return whether the other new rows can still be grouped by themselves, no value above one in m."""
-    if not new.get(value):
-        return False
-    counts = {other: len(rows) - (other == value) for other, rows in new.items()}
-    before = max(len(rows) for rows in new.values()) * m - sum(len(rows) for rows in new.values())
-    return max(counts.values()) * m - sum(counts.values()) <= max(0, before)
+def _deal_new_rows(
+    new: Mapping[str, list[int]], m: int, known: Counter[str]
+) -> list[tuple[Signature, list[tuple[int, str]]]]:
+    """Return the new rows dealt out by value, so that no group has a value twice, each group with its signature.
 
-
-def _deal_new_rows(new: Mapping[str, list[int]], m: int, known: Counter[str]) -> list[list[tuple[int, str]]]:
-    """Return the new rows dealt out by value, so that no group has a value twice; short groups are filled up."""
-    dealt = [(row, value) for value, rows in new.items() for row in rows]
+    Values are dealt in their order and not as they come, so that the next release makes the same signatures again:
+    few large buckets need fewer counterfeit rows than many small ones when people leave.
+    """
+    dealt = [(row, value) for value in sorted(new) for row in new[value]]
     if not dealt:
         return []
     if len(known) < m:
@@ -137,127 +131,35 @@ def _deal_new_rows(new: Mapping[str, list[int]], m: int, known: Counter[str]) ->
             f"m-invariance with m={m} needs as many different values; there are {len(known)}, so at most "
             f"m={len(known)} is possible"
         )
-    most = max(len(rows) for rows in new.values())
-    count = max(len(dealt) // m, most)
+    count = max(len(dealt) // m, *(len(rows) for rows in new.values()))
+    common = sorted(known, key=lambda value: (-known[value], value))
     groups = [dealt[start::count] for start in range(count)]
-    for group in groups:
-        taken = {value for _, value in group}
-        spare = (value for value, _ in known.most_common() if value not in taken)
-        group += [(COUNTERFEIT, next(spare)) for _ in range(m - len(group))]
-    return groups
+    return [(_signature({value for _, value in group}, m, common), group) for group in groups]
 
 
-def _split(bucket: Bucket, positions: Positions) -> list[list[tuple[int, str]]]:
-    """Return groups with one row of each value, near each other: every value's rows are halved again and again."""
-    height = bucket.height
-    if height == 0:
-        return []
-    if height == 1:
-        return [[(rows[0], value) for value, rows in bucket.rows.items()]]
-    real = [row for rows in bucket.rows.values() for row in rows if row != COUNTERFEIT]
-    widest = int(np.ptp(positions[real], axis=0).argmax())
-    ordered = {
-        value: sorted(rows, key=lambda row: (row == COUNTERFEIT, positions[row, widest] if row >= 0 else 0.0))
-        for value, rows in bucket.rows.items()
-    }
-    half = height // 2
-    halves = [{value: rows[part] for value, rows in ordered.items()} for part in (slice(half), slice(half, None))]
-    return [group for part in halves for group in _split(Bucket(part), positions)]
+def _signature(shown: set[str], m: int, common: Sequence[str]) -> Signature:
+    """Return the values that a new group shows: its own, filled up to m with the most common others."""
+    others = [value for value in common[: m + len(shown)] if value not in shown]
+    return frozenset([*shown, *others[: max(0, m - len(shown))]])
 
 
-@dataclass(frozen=True, eq=False)
-class InvariantRows:
-    """Real rows followed by counterfeit rows, their groups, and the signature of every real row's person."""
+def _split(buckets: Mapping[Signature, Bucket], positions: Positions, rows: int) -> Invariant:
+    """Return the groups of all buckets: one row of each value, a counterfeit one where a value has none to give."""
+    from sfumato.tabular.republication.split_kernel import split_bucket
 
-    problem: Problem
-    groups: Integers
-    persons: Sequence[str]
-    signatures: Sequence[Signature]
-
-    @classmethod
-    def of(cls, problem: Problem, past: Mapping[str, Sequence[str]], m: int, source: Source) -> InvariantRows:
-        """Return the rows of an m-invariant release, given the signatures of those published before."""
-        column, person = _columns(problem, m)
-        frame = problem.table.frame.with_columns(pl.col(column, person).cast(pl.String).fill_null(""))
-        persons, values = frame.get_column(person).to_list(), frame.get_column(column).to_list()
-        positions = np.stack([part.positions[part.codes] for part in problem.quasi], axis=1)
-        shuffled = [(row, persons[row], values[row]) for row in permutation(len(values), source).tolist()]
-        found = invariant_groups(shuffled, positions, past, m)
-        full = pl.concat([frame, _counterfeits(frame, found, column, person)])
-        table = replace(problem.table, frame=full)
-        return cls(Problem.of(table, problem.schema, problem.models), _numbers(found, len(values)), persons,
-                   found.signatures)  # fmt: skip
-
-    def count(self, draft: Draft) -> int:
-        """Return how many counterfeit rows a draft of these rows keeps."""
-        return int((draft.classes[len(self.persons) :] >= 0).sum())
-
-    def kept_signatures(self, draft: Draft) -> dict[str, tuple[str, ...]]:
-        """Return the signatures of the people in a draft, once each one's class shows all of it."""
-        values, codes = coded_values(self.problem.table.column(_columns(self.problem)[0]))
-        kept = draft.classes >= 0
-        shown: list[set[str]] = [set() for _ in range(draft.count)]
-        for number, code in set(zip(draft.classes[kept].tolist(), codes[kept].tolist(), strict=True)):
-            shown[number].add(values[code])
-        signatures = {}
-        for person, signature, number in zip(self.persons, self.signatures, draft.classes.tolist(), strict=False):
-            if number < 0:
-                continue
-            if not signature <= shown[number]:
-                raise BrokenPromiseError("the release was withheld: a class lacks a value of a signature; report it")
-            signatures[person] = tuple(sorted(signature))
-        return signatures
-
-
-def _columns(problem: Problem, m: int | None = None) -> tuple[str, str]:
-    """Return the sensitive column and the person column; refuse what m-invariance has no answer for."""
-    sensitive, person = problem.schema.names(Role.SENSITIVE), problem.schema.person
-    if len(sensitive) != 1 or problem.schema.names(Role.OTHER):
-        raise SchemaError(
-            "m-invariance needs one sensitive column and no others beside the quasi-identifiers; drop them"
-        )
-    if person is None or problem.person is None:
-        raise SchemaError("m-invariance follows persons from release to release; declare the column that names them")
-    if m is not None:
-        _refuse_models(problem.models, m)
-        if len(np.unique(problem.person)) < problem.table.rows:
-            raise SchemaError("m-invariance needs one row for each person; gather each person's rows into one")
-    return sensitive[0], person
-
-
-def _refuse_models(models: Sequence[Model], m: int) -> None:
-    for model in models:
-        if isinstance(model, LDiversity) and model.kind == "recursive":
-            raise ParameterError("m-invariance promises distinct and entropy l-diversity, not the recursive one")
-        if model.least_units > m:
-            raise ParameterError(
-                f"m-invariant groups have m={m} rows, {model.name} asks for {model.least_units}; ask for an l of "
-                f"{model.least_units}, or for less"
-            )
-
-
-def _counterfeits(frame: pl.DataFrame, found: Invariant, column: str, person: str) -> pl.DataFrame:
-    donors, values = [], []
-    for group in found.groups:
-        donor = next(row for row, _ in group if row != COUNTERFEIT)
-        values += [value for row, value in group if row == COUNTERFEIT]
-        donors += [donor] * sum(row == COUNTERFEIT for row, _ in group)
-    taken = set(frame.get_column(person).to_list())
-    names = [f"counterfeit {number}" for number in range(len(donors) + len(taken))]
-    free = [name for name in names if name not in taken][: len(donors)]
-    return frame[donors].with_columns(
-        pl.Series(column, values, dtype=pl.String), pl.Series(person, free, dtype=pl.String)
-    )
-
-
-def _numbers(found: Invariant, rows: int) -> Integers:
-    """Return the group of each real row and then of each counterfeit row, in the order they were made."""
-    groups = np.empty(rows, dtype=np.int64)
-    counterfeit = []
-    for number, group in enumerate(found.groups):
-        for row, _ in group:
-            if row == COUNTERFEIT:
-                counterfeit.append(number)
-            else:
-                groups[row] = number
-    return np.concatenate([groups, np.array(counterfeit, dtype=np.int64)])
+    numbers, first = np.empty(rows, dtype=np.int64), 0
+    signatures, found = [frozenset[str]()] * rows, []
+    with counting(rows, "rows grouped") as done:
+        for signature, bucket in buckets.items():
+            sizes = [len(rows) for rows in bucket.rows.values()]
+            order = np.array([row for rows in bucket.rows.values() for row in rows], dtype=np.int64)
+            starts = np.cumsum([0, *sizes], dtype=np.int64)
+            count = split_bucket(order, starts, positions, first, numbers, done)
+            groups = [dict.fromkeys(bucket.rows, COUNTERFEIT) for _ in range(count)]
+            for value, members in bucket.rows.items():
+                for row in members:
+                    groups[numbers[row] - first][value] = row
+                    signatures[row] = signature
+            found += [[(row, value) for value, row in group.items()] for group in groups]
+            first += count
+    return Invariant(found, signatures)

@@ -13,7 +13,6 @@ import polars as pl
 from sfumato.audit.gate.file.passed import Passed, told
 from sfumato.audit.gate.risk import THRESHOLD, wilson
 from sfumato.core.cells import SUPPRESSED
-from sfumato.errors import InputError
 from sfumato.release import Card, Finding
 from sfumato.table import Table, read
 
@@ -26,9 +25,7 @@ def join_findings(card: Card, passed: Passed, table: Table, path: Path) -> list[
 def _companion_findings(card: Card, table: Table, path: Path) -> list[Finding]:
     found = []
     for companion in card.released.companions:
-        if companion.file is None:
-            raise InputError(f"the card names no file for its table '{companion.name}'; save the release again")
-        other = read(path.with_name(companion.file)).frame.cast(pl.String)
+        other = read(companion.beside(path)).frame.cast(pl.String)
         keys = [name for name in other.columns if name in table.names]
         frame = table.frame.cast(pl.String)
         joined = frame.join(other.group_by(keys).len("rows"), on=keys, how="left") if keys else frame.head(0)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
 from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_plus_groups
+from sfumato.tabular.microaggregation.kdtree.coded_kernel import uncoded
 from sfumato.tabular.microaggregation.kdtree.kernel import build, nearest
 from sfumato.tabular.microaggregation.kdtree.rim_kernel import squared_distance
 from sfumato.tabular.microaggregation.random_kernel import State, next_below, next_unit
@@ -209,7 +210,8 @@ def split_large(x: Floats, labels: Integers, k: int) -> Integers:
         while stop < labels.size and labels[order[stop]] == labels[order[start]]:
             stop += 1
         if stop - start >= 2 * k:
-            parts = mdav_plus_groups(x[order[start:stop]], k)
+            some = x[order[start:stop]]
+            parts = mdav_plus_groups(some, uncoded(some), k, np.zeros(1, np.int64))
             for i in range(start, stop):
                 if parts[i - start] > 0:
                     result[order[i]] = fresh + parts[i - start] - 1

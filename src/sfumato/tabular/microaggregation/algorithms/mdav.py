@@ -9,15 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.core.progress import counting, stopping_at
 from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
 
-def mdav(x: Records, k: int) -> Labels:
-    """Return group labels; every group has k records but the last, which has up to 2k-1."""
-    from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_groups
+def mdav(x: Records, k: int, until: float | None = None) -> Labels:
+    """Return group labels; every group has k records but the last, which has up to 2k-1.
 
-    return mdav_groups(x, k)
+    From the moment `until` (by `working_time`) on, what is left is grouped quickly and not by MDAV.
+    """
+    from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_groups
+    from sfumato.tabular.microaggregation.kdtree.codes import coded
+
+    with counting(len(x), "records grouped") as done, stopping_at(until) as stop:
+        return mdav_groups(x, coded(x), k, done, stop)
 
 
 @dataclass(frozen=True)
@@ -36,3 +42,6 @@ class MDAV(Microaggregator):
 
     def groups(self, points: Records, k: int) -> Labels:
         return mdav(points, k)
+
+    def groups_until(self, points: Records, k: int, moment: float | None) -> Labels:
+        return mdav(points, k, moment)

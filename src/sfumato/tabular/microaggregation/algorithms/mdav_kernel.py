@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
-from sfumato.tabular.microaggregation.kdtree.kernel import KDTree, build, farthest, nearest, remove
+from sfumato.tabular.microaggregation.kdtree.coded_kernel import Coded
+from sfumato.tabular.microaggregation.kdtree.kernel import KDTree, build_coded, farthest, nearest, remove_each
 from sfumato.tabular.microaggregation.kdtree.rim_kernel import farthest_on_rim, sort_rim, squared_distance
 
 PATIENCE = 16
@@ -48,11 +49,10 @@ def unlabelled_records(labels: Integers) -> Integers:
 def take_nearest(x: Floats, tree: KDTree, seed: int, members: Integers, near: Floats) -> int:
     """Move ``seed`` and as many of its nearest records as ``near`` holds to ``members``."""
     # The seed goes first: a twin of lower index would be found before it.
-    remove(tree, seed)
     members[0] = seed
+    remove_each(tree, members[:1])
     found = nearest(tree, x[seed], near, members[1 : near.size + 1])
-    for i in range(1, found + 1):
-        remove(tree, members[i])
+    remove_each(tree, members[1 : found + 1])
     return found + 1
 
 
@@ -102,34 +102,49 @@ def take_group(x: Floats, tree: KDTree, seed: int, k: int, group: int, labels: I
 
 
 @kernel
-def mdav_groups(x: Floats, k: int) -> Integers:
-    """Return the MDAV group of every record."""
+def mdav_groups(x: Floats, coded: Coded, k: int, done: Integers, stop: Integers) -> Integers:
+    """Return the MDAV group of every record; `done` counts the records that are grouped.
+
+    Once `stop` is set, the records that are left are grouped as they lie beside each other in the tree.
+    """
     n = x.shape[0]
     labels = np.full(n, -1, np.int64)
     sums = np.zeros((2, x.shape[1]))
     for i in range(n):
         add_exactly(sums[0], sums[1], x[i], 1.0)
     members = unlabelled_records(labels)
-    tree, rim = build(x, members), sort_rim(x, members, (sums[0] + sums[1]) / n)
-    left, built, group, looked = n, n, 0, 0
-    while left >= 2 * k:
+    tree, rim = build_coded(coded, members), sort_rim(coded, members, (sums[0] + sums[1]) / n)
+    # Groups are counted by what is left: a counter that begins at a constant would compile what it is passed to twice.
+    left, built, looked = n, n, 0
+    while left >= 2 * k and not stop[0]:
         centroid = (sums[0] + sums[1]) / left
         if 2 * left < built:
-            tree, built = build(x, unlabelled_records(labels)), left
+            tree, built = build_coded(coded, unlabelled_records(labels)), left
         # Sorting anew pays once the centroid has strayed for as many looks as a sort costs.
         if looked > PATIENCE * left:
-            rim, looked = sort_rim(x, unlabelled_records(labels), centroid), 0
-        seed, looks = farthest_on_rim(x, rim, labels, centroid)
+            rim, looked = sort_rim(coded, unlabelled_records(labels), centroid), 0
+        seed, looks = farthest_on_rim(coded, rim, labels, centroid)
         looked += looks
-        take_group(x, tree, seed, k, group, labels, sums)
-        left, group = left - k, group + 1
+        take_group(x, tree, seed, k, (n - left) // k, labels, sums)
+        left -= k
+        done[0] = n - left
         # Only a pair that began with 3k or more has a second group; 2k of them remain.
         if left >= 2 * k:
             other = farthest(tree, x[seed])
-            take_group(x, tree, other, k, group, labels, sums)
-            left, group = left - k, group + 1
-    labels[labels < 0] = group
+            take_group(x, tree, other, k, (n - left) // k, labels, sums)
+            left -= k
+    group_runs(tree, k, (n - left) // k, labels)
     return labels
+
+
+@kernel
+def group_runs(tree: KDTree, k: int, group: int, labels: Integers) -> None:
+    """Group the records that are left k by k in the order of a tree, numbered from ``group``; fewer than 2k are one."""
+    left = unlabelled_records(labels)
+    runs = max(1, left.size // k)
+    order = np.argsort(tree.slot[left])
+    for i in range(left.size):
+        labels[left[order[i]]] = group + min(i // k, runs - 1)
 
 
 @kernel
@@ -167,7 +182,7 @@ def extend_while_cheaper(x: Floats, k: int, tree: KDTree, members: Integers, siz
         # Heap order depends on the tree; sums must not.
         if growth >= mean_error(x, np.sort(rival)):
             break
-        remove(tree, found[0])
+        remove_each(tree, found)
         members[size] = found[0]
         size, left = size + 1, left - 1
     return size
@@ -204,19 +219,22 @@ def extend_while_nearer(x: Floats, gamma: float, tree: KDTree, members: Integers
         inward, record = nearest_outsider(x, tree, members, size)
         if record < 0 or np.sqrt(inward) >= gamma * np.sqrt(own_nearest(x, tree, record)):
             break
-        remove(tree, record)
         members[size] = record
+        remove_each(tree, members[size : size + 1])
         size += 1
     return size
 
 
 @kernel
-def peel(x: Floats, k: int, growth: int, gamma: float) -> Integers:
-    """Return the group of every record, peeled off from the outermost; fewer than k records are one group."""
+def peel(x: Floats, coded: Coded, k: int, growth: int, gamma: float, done: Integers) -> Integers:
+    """Return the group of every record, peeled off from the outermost; fewer than k records are one group.
+
+    `done` counts the records that are grouped.
+    """
     n = x.shape[0]
     labels = np.full(n, -1, np.int64)
     members, near = np.empty(2 * k - 1, np.int64), np.empty(k - 1)
-    tree = build(x, unlabelled_records(labels))
+    tree = build_coded(coded, unlabelled_records(labels))
     left, built, group = n, n, 0
     for seed in outermost_first(x):
         if left < k:
@@ -224,7 +242,7 @@ def peel(x: Floats, k: int, growth: int, gamma: float) -> Integers:
         if labels[seed] >= 0:
             continue
         if 2 * left < built:
-            tree, built = build(x, unlabelled_records(labels)), left
+            tree, built = build_coded(coded, unlabelled_records(labels)), left
         size = take_nearest(x, tree, seed, members, near)
         if growth == WHILE_CHEAPER:
             members[:k].sort()
@@ -233,6 +251,7 @@ def peel(x: Floats, k: int, growth: int, gamma: float) -> Integers:
             size = extend_while_nearer(x, gamma, tree, members, size)
         labels[members[:size]] = group
         left, group = left - size, group + 1
+        done[0] = n - left
     if group == 0:
         labels[:] = 0
     join_nearest_group(x, group, labels)
@@ -240,18 +259,18 @@ def peel(x: Floats, k: int, growth: int, gamma: float) -> Integers:
 
 
 @kernel
-def mdav_plus_groups(x: Floats, k: int) -> Integers:
+def mdav_plus_groups(x: Floats, coded: Coded, k: int, done: Integers) -> Integers:
     """Return the MDAV+ group of every record."""
-    return peel(x, k, NEVER, 0.0)
+    return peel(x, coded, k, NEVER, 0.0, done)
 
 
 @kernel
-def mdav_star_groups(x: Floats, k: int) -> Integers:
+def mdav_star_groups(x: Floats, coded: Coded, k: int, done: Integers) -> Integers:
     """Return the MDAV* group of every record."""
-    return peel(x, k, WHILE_CHEAPER, 0.0)
+    return peel(x, coded, k, WHILE_CHEAPER, 0.0, done)
 
 
 @kernel
-def vmdav_groups(x: Floats, k: int, gamma: float) -> Integers:
+def vmdav_groups(x: Floats, coded: Coded, k: int, gamma: float, done: Integers) -> Integers:
     """Return the V-MDAV group of every record."""
-    return peel(x, k, WHILE_NEARER, gamma)
+    return peel(x, coded, k, WHILE_NEARER, gamma, done)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.core.progress import counting
 from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
@@ -18,8 +19,10 @@ def mdav_plus(x: Records, k: int) -> Labels:
     With fewer than k records in all there is one group, smaller than k.
     """
     from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_plus_groups
+    from sfumato.tabular.microaggregation.kdtree.codes import coded
 
-    return mdav_plus_groups(x, k)
+    with counting(len(x), "records grouped") as done:
+        return mdav_plus_groups(x, coded(x), k, done)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.core.progress import counting
 from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
@@ -20,8 +21,10 @@ def mdav_star(x: Records, k: int) -> Labels:
     of the new group. There is no constant to tune.
     """
     from sfumato.tabular.microaggregation.algorithms.mdav_kernel import mdav_star_groups
+    from sfumato.tabular.microaggregation.kdtree.codes import coded
 
-    return mdav_star_groups(x, k)
+    with counting(len(x), "records grouped") as done:
+        return mdav_star_groups(x, coded(x), k, done)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from sfumato.core.parameters import Real
+from sfumato.core.progress import counting
 from sfumato.tabular.microaggregation.base import ORDER_OPTIONS, ORDER_RULES, Microaggregator
 from sfumato.tabular.microaggregation.loss import Labels, Records
 
@@ -20,8 +21,10 @@ def vmdav(x: Records, k: int, gamma: float = 0.2) -> Labels:
     The paper advises a gamma of 0.2 for scattered and 1.1 for clustered records.
     """
     from sfumato.tabular.microaggregation.algorithms.mdav_kernel import vmdav_groups
+    from sfumato.tabular.microaggregation.kdtree.codes import coded
 
-    return vmdav_groups(x, k, gamma)
+    with counting(len(x), "records grouped") as done:
+        return vmdav_groups(x, coded(x), k, gamma, done)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
+from sfumato.tabular.microaggregation.kdtree.coded_kernel import Coded, ask, distance_of
 
 # Covers the rounding of two square roots and a sum with room to spare.
 SLACK = 1.0 + 1e-9
@@ -39,31 +40,31 @@ def squared_distance(a: Floats, b: Floats) -> float:
 
 
 @kernel
-def sort_rim(x: Floats, members: Integers, reference: Floats) -> Rim:
+def sort_rim(coded: Coded, members: Integers, reference: Floats) -> Rim:
     """Return the rim of ``members`` around ``reference``."""
-    distances = np.empty(members.size)
+    query, distances = ask(coded.book, reference), np.empty(members.size)
     for i in range(members.size):
-        distances[i] = -np.sqrt(squared_distance(x[members[i]], reference))
+        distances[i] = -np.sqrt(distance_of(coded, query, members[i]))
     order = np.argsort(distances)
     return Rim(members[order], -distances[order], reference.copy(), np.zeros(1, np.int64))
 
 
 @kernel
-def farthest_on_rim(x: Floats, rim: Rim, labels: Integers, centroid: Floats) -> tuple[int, int]:
+def farthest_on_rim(coded: Coded, rim: Rim, labels: Integers, centroid: Floats) -> tuple[int, int]:
     """Return the unlabelled record farthest from ``centroid`` and how many were looked at."""
     start = rim.start[0]
     while labels[rim.records[start]] >= 0:
         start += 1
     rim.start[0] = start
     moved = np.sqrt(squared_distance(centroid, rim.reference))
-    best, record = -1.0, -1
+    query, best, record = ask(coded.book, centroid), -1.0, -1
     for i in range(start, rim.records.size):
         reach = (rim.distances[i] + moved) * SLACK
         if reach * reach < best:
             return record, i - start
         candidate = rim.records[i]
         if labels[candidate] < 0:
-            distance = squared_distance(x[candidate], centroid)
+            distance = distance_of(coded, query, candidate)
             if distance > best or (distance == best and candidate < record):
                 best, record = distance, candidate
     return record, rim.records.size - start

@@ -50,6 +50,11 @@ class Limit:
     begun: float
     done: int = 0
 
+    @property
+    def end(self) -> float | None:
+        """The moment at which the time is over, by `working_time`; None where only kicks count."""
+        return None if self.seconds is None else self.begun + self.seconds
+
     def share(self) -> float:
         """Return how much of the limit is used up, from 0 to 1 or above."""
         spent = 0.0
@@ -114,7 +119,7 @@ def improve(  # noqa: PLR0913  # every limit of a search
     ``begun`` (by `working_time`), so that they can cover what went before.
     """
     from sfumato.tabular.microaggregation.search.grouping_kernel import total_error
-    from sfumato.tabular.microaggregation.search.polish import Layout, open_bench
+    from sfumato.tabular.microaggregation.search.polish import REACH, Layout, near_records, open_bench, without_large
 
     if seconds is None and iterations is None:
         message = "A search needs a limit: seconds, iterations or both."
@@ -122,10 +127,14 @@ def improve(  # noqa: PLR0913  # every limit of a search
     limit = Limit(seconds, iterations, working_time() if begun is None else begun)
     if len(x) < 2 * k:
         return np.zeros(len(x), np.int64)
-    if limit.share() >= 1.0 and np.bincount(labels).max() < 2 * k:
-        return labels
+    if limit.share() >= 1.0:
+        return without_large(x, labels, k)
     layout = Layout.of(x, labels)
-    bench = open_bench(layout.x, k, layout.labels)
+    try:
+        near = near_records(layout.x, min(REACH, len(x) - 1), limit.end)
+    except TimeoutError:
+        return without_large(x, labels, k)
+    bench = open_bench(layout.x, k, layout.labels, near)
     best, least = bench.grouping.label.copy(), total_error(bench.grouping)
     spread = float(np.square(x - x.mean(axis=0)).sum())
     try:
@@ -165,7 +174,8 @@ class AnyMicroaggregator:
 class Improve(Microaggregator):
     """The lowest loss: any start polished and then searched for as long as you give it (iterated local search).
 
-    Stops after `seconds` (the start included, compiling not), after `iterations`, or at whichever comes first; with
+    Stops after `seconds` (the start included, compiling not; where they are too few for the start, the rest of it is
+    grouped quickly and nothing is searched), after `iterations`, or at whichever comes first; with
     `iterations` alone the seed reproduces the result. Ctrl-C keeps the best so far.
 
     >>> Improve(seconds=2).algorithm
@@ -194,12 +204,15 @@ class Improve(Microaggregator):
         return {**super().settings(), "start": self.start.algorithm}
 
     def groups(self, points: Records, k: int) -> Labels:
+        from sfumato.tabular.microaggregation.search import polish  # noqa: F401  # loading Numba is no search
+
         begun = working_time()
         tell(0.0, f"by {self.start.algorithm}")
+        until = None if self.seconds is None else begun + self.seconds
         return improve(
             points,
             k,
-            self.start.groups(points, k),
+            self.start.groups_until(points, k, until),
             seconds=self.seconds,
             iterations=self.iterations,
             seed=self.seed,
