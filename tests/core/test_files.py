@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.core.files import Staging, hold_folder
+from sfumato.core.files import Staging, fill, hold_folder, refuse_same_files, write_durably
 from sfumato.errors import InputError
 
 
@@ -62,7 +62,7 @@ def test_a_file_that_appears_meanwhile_is_kept_and_the_others_do_not_appear(tmp_
 
 def test_a_dangling_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "a.csv").symlink_to(tmp_path / "elsewhere.csv")
-    with pytest.raises(InputError, match="appeared meanwhile"), Staging() as staging:
+    with pytest.raises(InputError, match="is a link to nothing"), Staging() as staging:
         staging.place(tmp_path / "a.csv").write_text("ours")
     assert names(tmp_path) == ["a.csv"]
 
@@ -141,10 +141,14 @@ def test_a_folder_that_takes_no_files_is_an_input_error() -> None:
         staging.place("/proc/a.csv").write_text("data")
 
 
-def test_a_name_too_long_for_its_temporary_one_is_an_input_error(tmp_path: Path) -> None:
+def test_a_long_name_is_written_and_a_longer_one_refused(tmp_path: Path) -> None:
+    with Staging() as staging:
+        staging.place(tmp_path / ("x" * 255)).write_text("data")
+    assert names(tmp_path) == ["x" * 255]
     with pytest.raises(InputError, match="File name too long"), Staging() as staging:
-        staging.place(tmp_path / ("x" * 250)).write_text("data")
-    assert names(tmp_path) == []
+        staging.place(tmp_path / ("y" * 256)).write_text("data")
+    write_durably(tmp_path / ("z" * 255), b"data")
+    assert names(tmp_path) == ["x" * 255, "z" * 255]
 
 
 def test_the_temporary_name_has_the_ending_of_the_final_one(tmp_path: Path) -> None:
@@ -197,3 +201,33 @@ def test_a_file_that_becomes_a_ledger_meanwhile_is_kept(tmp_path: Path) -> None:
         staging.place(tmp_path / "a.csv").write_text("new")
         (tmp_path / "a.csv").write_bytes(b"SQLite format 3\0")
     assert (tmp_path / "a.csv").read_bytes() == b"SQLite format 3\0"
+
+
+@pytest.mark.parametrize("make", [os.link, os.symlink], ids=["hard link", "symbolic link"])
+def test_one_file_in_two_roles_is_refused(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+    (tmp_path / "in.csv").write_text("rows")
+    make(tmp_path / "in.csv", tmp_path / "bad.csv")
+    with pytest.raises(InputError, match=r"'.*bad\.csv' is both the input and the quarantine; name two files"):
+        refuse_same_files({"the input": tmp_path / "in.csv", "the card": None, "the quarantine": tmp_path / "bad.csv"})
+    with pytest.raises(InputError, match="is both the output and the card"):
+        refuse_same_files({"the output": tmp_path / "new", "the card": f"{tmp_path}/x/../new"})
+    refuse_same_files({"the input": "-", "the output": "-"})
+
+
+def test_a_secret_file_is_its_owners_from_the_first_byte(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with Staging() as staging:
+            secret, public = staging.place(tmp_path / "report.html", secret=True), staging.place(tmp_path / "card.json")
+            assert secret.stat().st_mode & 0o777 == 0o600
+            fill(secret, "raw")
+            fill(public, "{}")
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("report.html", "card.json")] == [0o600, 0o644]
+
+
+def test_a_reserved_path_is_no_output(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="named twice"), Staging() as staging:
+        staging.reserve(tmp_path / "report.html")
+        staging.place(tmp_path / "report.html")

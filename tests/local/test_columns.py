@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.progress import listening
 from sfumato.errors import InputError, ParameterError
-from sfumato.local.columns import encode_column
+from sfumato.local.intake import reported_codes
 from sfumato.release import Card
 
 COLOURS = ("red", "green", "blue")
@@ -70,7 +70,7 @@ def test_whoever_listens_hears_how_far_it_is(table: sf.Table) -> None:
 
 def test_what_is_refused_leaves_nothing(table: sf.Table) -> None:
     for domain, words in (
-        (("red", "green"), "20 rows have a value that is not in the domain, the first is row 81"),
+        (("red", "green"), "20 rows have no value of the domain, the first is row 81, and at most 1 %"),
         (("red", "red"), "different strings or integers"),
     ):
         with pytest.raises((InputError, ParameterError), match=words):
@@ -84,9 +84,9 @@ def test_what_is_refused_leaves_nothing(table: sf.Table) -> None:
 
 def test_integers_are_coded_as_their_text() -> None:
     protocol = sf.local.GeneralizedResponse([10, 20, 30], 1)
-    assert encode_column(protocol, pl.Series("n", [30, 10])).tolist() == [2, 0]
+    assert reported_codes(protocol, pl.Series("n", [30, 10])).codes.tolist() == [2, 0]
     with pytest.raises(InputError, match="two values of the domain are the same text"):
-        encode_column(sf.local.GeneralizedResponse([1, "1"], 1), pl.Series("n", [1]))
+        reported_codes(sf.local.GeneralizedResponse([1, "1"], 1), pl.Series("n", [1]))
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_a_bad_domain_is_refused_with_its_line(tmp_path: Path, content: bytes, w
 def test_rows_without_any_value_are_told_apart_from_values_that_are_not_listed() -> None:
     protocol = sf.local.WarnerResponse(["no", "yes"], 1)
     votes = pl.Series("vote", ["yes", None, "maybe", None])
-    with pytest.raises(InputError, match=r"3 rows have .* not in the domain \(2 of them no value at all\)"):
-        encode_column(protocol, votes)
+    with pytest.raises(InputError, match=r"3 rows have no value of the domain \(2 of them no value at all\)"):
+        reported_codes(protocol, votes)

@@ -81,3 +81,19 @@ def test_a_state_of_the_first_version_is_gone_on_with() -> None:
     assert publisher.state() == OLD_RANK
     out = publisher.push_many([7.0, 8.0])
     assert (out.seq.tolist(), out.group.tolist()) == ([4, 5, 6, 7], [1, 1, 1, 1])
+
+
+def test_a_flip_or_a_cut_of_a_saved_state_is_refused(tmp_path: Path) -> None:
+    publisher, path = DOCA(sensitivity=10, delay=5, rng=SeededSource(1)), tmp_path / "state"
+    publisher.push_many(np.arange(20.0))
+    publisher.save(path)
+    sound = path.read_bytes()
+    for place in range(0, 8 * len(sound), len(sound) // 25 + 1):
+        damaged = bytearray(sound)
+        damaged[place // 8] ^= 1 << place % 8
+        for content in (damaged, sound[: place // 8]):
+            path.write_bytes(content)
+            with pytest.raises(InputError, match="the state is damaged"):
+                publisher.load(path)
+    path.write_bytes(publisher.state())  # as written before states were sealed
+    publisher.load(path)

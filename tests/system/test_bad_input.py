@@ -134,7 +134,7 @@ def test_bad_files_when_checking(folder: Path, capsys: pytest.CaptureFixture[str
         (["anonymize", "-o", "out.csv"], "IN"),
         (["frobnicate"], "frobnicate"),
         ([*BASIC[:3], "in.csv", *ASK[4:]], "output 'in.csv' exists"),
-        ([*BASIC[:3], ".", *ASK[4:]], "output '.' exists"),
+        ([*BASIC[:3], ".", *ASK[4:]], "output '.' is no file; name one with -o"),
         ([*BASIC[:3], "no/such/out.csv", *ASK[4:]], "there is no folder 'no/such'"),
         ([*BASIC[:3], "in.csv/out.csv", *ASK[4:]], "there is no folder 'in.csv'"),
         ([*BASIC[:3], "/proc/out.csv", *ASK[4:], "--card", "c.json"], "cannot be written"),

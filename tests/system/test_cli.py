@@ -19,7 +19,7 @@ import pytest
 
 from sfumato.cli.main import run
 from sfumato.release.card import json_schema
-from sfumato.table import samples
+from sfumato.table import Table, samples
 
 ROLES = ["--quasi", "age,sex,zip", "--sensitive", "disease", "--identifier", "name", "--other", "drop"]
 CHECK = ["--quasi", "age,sex,zip", "--sensitive", "disease"]
@@ -130,7 +130,7 @@ def test_interrupted_while_it_writes(folder: Path) -> None:
     big.write_csv(folder / "big.csv")
 
     def writing() -> bool:
-        return any("partial" in name for name in names(folder))
+        return any(name.startswith(".sfumato-") and name.endswith(".csv") for name in names(folder))
 
     code, complaints = interrupted(folder, ["anonymize", "big.csv", "-o", "out.csv", *ROLES, "--k", "10"], writing)
     assert (code, complaints) == (130, b"sfumato: interrupted; nothing was written\n")
@@ -138,11 +138,12 @@ def test_interrupted_while_it_writes(folder: Path) -> None:
 
 
 def test_interrupted_between_data_and_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(frame: pl.DataFrame, path: Path, _delimiter: str) -> None:
-        frame.head(3).write_csv(path)
+    def half(table: Table, path: Path, *, formulas: str) -> None:
+        del formulas
+        table.frame.head(3).write_csv(path)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.release.release.write", half)
+    monkeypatch.setattr("sfumato.release.release.write_held", half)
     assert run(["anonymize", "in.csv", "-o", "out.csv", *ROLES, "--k", "10"]) == 130
     assert names(folder) == ["in.csv"]
 

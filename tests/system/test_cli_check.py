@@ -138,3 +138,19 @@ def test_a_folder_of_spark_is_what_its_card_says(folder: Path, capsys: pytest.Ca
     code, found, wrong = measured(by_card, capsys)
     assert (code, len(found["card"]["broken"])) == (1, 1)
     assert "SHA-256" in wrong
+
+
+def test_persons_are_counted_where_a_column_names_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "visits.csv"
+    visits = ["1,flu,a", "1,gout,a", "1,flu,b", "1,gout,b"]
+    file.write_text("zip,ill,id\n" + "\n".join(visits) + "\n")
+    asked = ["check", str(file), "--quasi", "zip", "--sensitive", "ill"]
+    assert run([*asked, "--require", "k=4,l=2"]) == 0
+    capsys.readouterr()
+    assert run([*asked, "--person", "id", "--require", "k=3,l=2"]) == 1
+    said = capsys.readouterr()
+    assert "persons       2" in said.out
+    assert "k: found 2; required at least 3" in said.err
+    assert "l: found 1; required at least 2" in said.err
+    assert run([*asked, "--person", "id", "--engine", "spark"]) == 2
+    assert "leave --engine spark out" in capsys.readouterr().err

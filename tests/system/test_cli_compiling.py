@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.core.compiling import Compiling
+from sfumato.core.compiling import FIRST_USE, Compiling
 from sfumato.table import samples
 
 COMMAND = [
@@ -27,6 +27,30 @@ COMMAND = [
     "2",
 ]
 MOST_SECONDS = 16  # of processor time where tests run side by side; alone it takes less than 8
+NEEDED = [  # every name once: a second line would be the same kernel compiled for other types of arguments
+    "choose_relaxed",
+    "class_holds",
+    "extents",
+    "mondrian",
+    "profile_sparse",
+    "shared_levels",
+    "shuffle_from",
+]
+NAMING = """
+import sys
+import sfumato.cli as c
+from numba.core import event
+from sfumato.core.kernel import kernel
+class Listener(event.Listener):
+    def on_start(self, event):
+        found = event.data["dispatcher"].py_func
+        if found.__module__.startswith("sfumato."):
+            sys.stderr.write(f"compiles {found.__name__}\\n")
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+c.main()
+"""
 COUNTING = """
 import resource, sys
 import sfumato.cli as c
@@ -41,7 +65,7 @@ finally:
 @pytest.mark.long
 def test_the_first_command_says_that_it_compiles_and_the_second_does_not(tmp_path: Path) -> None:
     samples.patients(300).write_csv(tmp_path / "in.csv")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment = {**os.environ, "SFUMATO_CACHE": str(tmp_path / "cache")}
     del environment["SFUMATO_QUIET"]
     said, seconds = [], []
     for name in ("first.csv", "second.csv"):
@@ -53,11 +77,21 @@ def test_the_first_command_says_that_it_compiles_and_the_second_does_not(tmp_pat
     assert seconds[0] < MOST_SECONDS
 
 
+@pytest.mark.long
+def test_the_first_command_compiles_what_it_needs_and_each_kernel_once(tmp_path: Path) -> None:
+    samples.patients(300).write_csv(tmp_path / "in.csv")
+    environment = {**os.environ, "SFUMATO_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", NAMING, *COMMAND, "-o", "out.csv"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True, timeout=200)
+    named = [line.split()[1] for line in done.stderr.decode().splitlines() if line.startswith("compiles ")]
+    assert sorted(named) == NEEDED
+
+
 def test_a_listener_hears_once_and_the_collector_rests_meanwhile() -> None:
     import gc
 
-    news, heard = Compiling(), []
-    with news.told(lambda: heard.append("compiling")):
+    news, heard = Compiling(), list[str]()
+    with news.told(heard.append):
         news.begin("outer")
         news.begin("inner")
         assert not gc.isenabled()
@@ -67,4 +101,4 @@ def test_a_listener_hears_once_and_the_collector_rests_meanwhile() -> None:
     assert gc.isenabled()
     news.begin("later")
     news.end()
-    assert heard == ["compiling"]
+    assert heard == [FIRST_USE]

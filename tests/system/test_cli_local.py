@@ -132,7 +132,10 @@ def test_cards_keep_to_their_published_schema(folder: Path) -> None:
 REFUSED = {
     "no such column": ([*changed(PERTURB, "--column", "sttion"), "-o", "r.bin"], "did you mean 'station'"),
     "no domain": ([*changed(PERTURB, "--domain", "no.txt"), "-o", "r.bin"], "domain 'no.txt' cannot be read"),
-    "domain too small": ([*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin"], "has 3 values|not in the domain"),
+    "domain too small": (
+        [*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin"],
+        "has 3 values|no value of",
+    ),
     "one value": ([*changed(PERTURB, "--domain", "one.txt"), "-o", "r.bin"], "has 1 values; give at least 2"),
     "repeated value": (
         [*changed(PERTURB, "--domain", "twice.txt"), "-o", "r.bin"],
@@ -147,8 +150,14 @@ REFUSED = {
     "not a report file": (["local", "estimate", "in.csv", "-o", "c.csv"], "does not begin with the header"),
     "missing file": (["local", "estimate", "no.bin", "-o", "c.csv"], "cannot be read"),
     "bounds in disorder": (changed(MEAN, "--bounds", "94", "16"), "must be the smaller one"),
-    "out of bounds": (changed(MEAN, "--bounds", "20", "94"), "values are outside the bounds 20 to 94"),
-    "not a number": (changed(MEAN, "--column", "station"), "1000 rows have no number, the first is row 1"),
+    "out of bounds": (
+        changed(MEAN, "--bounds", "20", "94"),
+        "rows have no number within 20 and 94, the first",
+    ),
+    "not a number": (
+        changed(MEAN, "--column", "station"),
+        "1000 rows have no number within 16 and 94",
+    ),
 }
 
 
@@ -170,10 +179,103 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     assert names(folder) == before
 
 
-def test_rows_outside_the_domain_are_counted_not_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_rows_outside_the_domain_are_refused_and_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "small.txt").write_text("Grove St\nHamilton Park\nNewport\n")
     assert run([*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin"]) == 2
-    assert "100 rows have a value that is not in the domain, the first is row" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "100 rows have no value of the domain, the first is row" in said
+    assert "Paulus Hook" not in said
+    assert "at most 1 % of 1000 rows may have none" in said
+    assert run([*changed(PERTURB, "--domain", "small.txt"), "-o", "r.bin", "--max-failed", "0.1"]) == 0
+    assert "900 reports by" in capsys.readouterr().out
+
+
+def damage(folder: Path, cells: dict[int, tuple[str, str]]) -> None:
+    """Put other cells into some rows, counted from 1."""
+    lines = (folder / "in.csv").read_text(encoding="utf-8").splitlines()
+    for row, (station, age) in cells.items():
+        lines[row] = f"{station},{age}"
+    (folder / "in.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+SILENT = "(first row {}), in no report (for the steward)"
+DAMAGED = {3: ("?", "x"), 4: ("", ""), 8: ("Nowhere", "200"), 9: ("Newport", "50")}
+
+
+def test_few_bad_rows_have_no_report_and_only_the_steward_hears_of_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(folder, DAMAGED)
+    assert run([*PERTURB, "-o", "r.bin", "--parse-report", "cells.json", "--missing", "?"]) == 0
+    told = capsys.readouterr()
+    assert "997 reports by" in told.out
+    assert told.err.splitlines() == [
+        "sfumato: missing cells: station 2 (for the steward)",
+        f"sfumato: column 'station': 1 of 998 filled cells is outside the domain {SILENT.format(8)}",
+        "sfumato: 3 of 1000 rows have no report, which the number of reports shows (for the steward)",
+    ]
+    assert (folder / "cells.json").stat().st_mode & 0o777 == 0o600
+    (cells,) = json.loads((folder / "cells.json").read_text())["columns"]
+    assert cells["missing"] == {"cells": 2, "first_rows": [3, 4]}
+    assert cells["outside"] == {"cells": 1, "first_rows": [8]}
+    card = Card.from_json((folder / "r.bin.card.json").read_bytes())
+    assert card.released.rows == 997
+    assert any("has no report" in sentence for sentence in card.assumptions)
+
+
+def test_a_mean_leaves_few_bad_rows_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(folder, DAMAGED)
+    assert run([*MEAN, "--parse-report", "cells.json", "--card", "mean.json"]) == 0
+    told = capsys.readouterr()
+    assert "from 997 reports by" in told.out
+    assert told.err.splitlines() == [
+        "sfumato: missing cells: age 1 (for the steward)",
+        f"sfumato: column 'age': 1 of 999 filled cells is no number {SILENT.format(3)}",
+        f"sfumato: column 'age': 1 of 999 filled cells is outside [16, 94] {SILENT.format(8)}",
+        "sfumato: 3 of 1000 rows have no report, which the number of reports shows (for the steward)",
+    ]
+    (cells,) = json.loads((folder / "cells.json").read_text())["columns"]
+    assert (cells["cells"], cells["failed"]["first_rows"], cells["example"]) == (1000, [3], "x")
+    assert run([*MEAN, "--parse-report", "cells.json"]) == 2  # it exists
+    assert "cells.json" in capsys.readouterr().err
+
+
+def test_the_number_of_bad_rows_is_on_no_card(folder: Path) -> None:
+    cards = []
+    for name, damaged in (("a", {}), ("b", DAMAGED)):
+        damage(folder, damaged)
+        assert run([*PERTURB, "--protocol", "oue", "-o", f"{name}.bin"]) == 0
+        card = json.loads((folder / f"{name}.bin.card.json").read_text())
+        for key in ("rows", "file", "sha256"):  # the number of reports is public
+            card["released"].pop(key)
+        cards.append(card)
+    assert cards[0] == cards[1]
+
+
+@pytest.mark.parametrize("command", [[*PERTURB, "-o", "r.bin"], MEAN])
+def test_one_bad_row_alone_decides_nothing_unless_a_share_is_named(
+    folder: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "in.csv").write_text("station,age\nNewport,30\nGrove St,40\n?,?\n")
+    assert run([*command, "--max-failed", "0"]) == 2
+    assert "1 row has no" in capsys.readouterr().err
+    assert run([*command, "--max-failed", "2"]) == 2
+    assert "give a share from 0 to 1" in capsys.readouterr().err
+    assert run(command) == 0
+    assert "1 of 3 rows has no report" in capsys.readouterr().err
+
+
+def test_a_paid_mean_leaves_few_bad_rows_out_and_refuses_many_before_it_pays(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(folder, DAMAGED)
+    make_ledger(folder, *VALUE)
+    assert run([*changed(MEAN, "--bounds", "50", "94"), "--ledger", "l"]) == 2
+    assert account(capsys)["spent"]["epsilon"] == 0
+    assert run([*MEAN, "--ledger", "l"]) == 0
+    told = capsys.readouterr()
+    assert "from 997 reports" in told.out
+    assert "3 of 1000 rows have no report" in told.err
 
 
 def test_a_compressed_file_holds_what_its_name_says(folder: Path) -> None:

@@ -17,10 +17,11 @@ from sfumato.cli.main import run
 
 PATIENTS = Path(__file__).parents[2] / "examples" / "patients.csv"
 ZIP = PATIENTS.with_name("zip.csv")
-ROLES = ["--quasi", "age,sex,zip", "--sensitive", "disease", "--identifier", "name", "--other", "drop"]
+ROLES = ["--quasi", "age,sex,zip", "--sensitive", "disease", "--person", "name", "--other", "drop"]
 MODELS = ["--k", "5", "--l", "3"]
 SEEN = ["--quasi", "age,sex,zip", "--sensitive", "disease"]
 PERSONS = [*SEEN, "--person", "name", "--other", "drop"]
+BPG = [*SEEN, "--identifier", "name", "--other", "drop", "--layer", "bpg"]
 INVARIANT = [*PERSONS, "--l", "3", "--layer", "m-invariance"]
 HOSPITAL = ["--quasi", "idade,sexo,código-postal", "--sensitive", "doença"]
 HEADER = "idade,sexo,código-postal,doença\n"
@@ -164,10 +165,23 @@ def test_a_second_release_naive_and_safe(folder: Path, capsys: pytest.CaptureFix
     found = attacked(capsys, ["safe-spring.csv", "safe-autumn.csv", *SEEN, "--l", "3"], 0)
     assert [entry["verdict"] for entry in found] == ["NOT_REFUTED"]
     card = json.loads((folder / "safe-autumn.csv.card.json").read_text())
-    assert (card["guarantee"]["parameters"]["series"], card["guarantee"]["parameters"]["releases"]) == ("bpg", 2)
+    assert (card["guarantee"]["parameters"]["series"], card["guarantee"]["parameters"]["releases"]) == ("exact", 2)
     assert 700 < card["released"]["rows"] <= 800
     assert "rows_suppressed" not in card["released"]["measures"]
     assert "only release" not in " ".join(card["assumptions"])
+
+
+def test_the_exact_attack_finds_nobody_behind_the_exact_layer(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = ["--people", "spring.csv", "--people", "autumn.csv", "--person", "name"]
+    for layer, code in (("exact", 0), ("bpg", 1)):
+        for name in ("spring", "autumn"):
+            out = ["--history", layer, "-o", f"{layer}-{name}.csv", "--layer", layer]
+            assert run(["republish", f"{name}.csv", *out, *ROLES, *MODELS]) == 0
+        tables = [f"{layer}-spring.csv", f"{layer}-autumn.csv"]
+        found = attacked(capsys, [*tables, *SEEN, *people, "--l", "3", "--k", "5", "-o", f"{layer}.json"], code)
+        assert {entry["verdict"] for entry in found} == {"REFUTED" if code else "NOT_REFUTED"}
+        assert len(json.loads((folder / f"{layer}.json").read_text())["inputs"]) == 4
+    assert run(["audit", "series", *tables, *SEEN, *people, "--attacker", "one-person", "--l", "3"]) == 0
 
 
 def test_the_same_tables_without_the_layer_are_refuted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,12 +195,22 @@ def test_the_same_tables_without_the_layer_are_refuted(folder: Path, capsys: pyt
 
 def test_the_history_is_the_stewards_and_holds_what_was_released(folder: Path) -> None:
     for name in ("spring", "autumn"):
-        assert run(["republish", f"{name}.csv", "--history", "series", "-o", f"{name}-out.csv", *ROLES, *MODELS]) == 0
+        assert run(["republish", f"{name}.csv", "--history", "series", "-o", f"{name}-out.csv", *BPG, *MODELS]) == 0
     series = folder / "series"
     assert stat.S_IMODE(series.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in series.iterdir()} == {0o600}
     assert (series / "release-0002.csv").read_bytes() == (folder / "autumn-out.csv").read_bytes()
     assert not any(b"Patient" in content for content in state(series).values())
+
+
+def test_without_persons_the_layer_is_bpg_and_that_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(ZIP, "zip.csv")
+    nameless = [*SEEN, "--identifier", "name", "--other", "drop", *MODELS]
+    assert run(["republish", "spring.csv", "--history", "series", *nameless]) == 0
+    assert "so the layer is bpg, which promises less than exact" in capsys.readouterr().out
+    again = ["republish", "autumn.csv", "--history", "series", "-o", "out.csv", *nameless]
+    assert "is not in the hierarchy" in refused(folder, capsys, [*again, "--hierarchy", "zip=zip.csv"])
+    assert run(again) == 0
 
 
 def test_without_an_output_the_release_lies_in_the_history(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,7 +222,7 @@ def test_without_an_output_the_release_lies_in_the_history(folder: Path, capsys:
         assert "say with -o where" in refused(folder, capsys, arguments)
 
 
-def test_m_invariance_follows_persons(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_m_invariance_follows_persons(folder: Path) -> None:
     patients = pl.read_csv(PATIENTS, infer_schema=False)
     patients[100:700].write_csv(folder / "winter.csv")
     for name in ("spring", "winter", "autumn"):
@@ -207,8 +231,27 @@ def test_m_invariance_follows_persons(folder: Path, capsys: pytest.CaptureFixtur
     out = pl.read_csv("m-winter.csv", infer_schema=False)
     assert out.columns == ["age", "sex", "zip", "disease"]
     measures = json.loads((folder / "m-winter.csv.card.json").read_text())["released"]["measures"]
-    assert out.height <= 600 + measures["counterfeit_rows"]
-    attacked(capsys, ["m-spring.csv", "m-winter.csv", "m-autumn.csv", *SEEN, "--l", "3"], 0)
+    assert out.height == 600 + measures["counterfeit_rows"]
+    signatures = json.loads((folder / "series" / "signatures-0003.json").read_text())
+    assert len(signatures) == 800
+    assert all(len(values) >= 3 for values in signatures.values())
+
+
+def test_counterfeit_rows_are_said_on_the_command_line_the_card_and_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 600 people 450 leave and nobody comes: some of those who stay need somebody who stands in."""
+    pl.read_csv("spring.csv", infer_schema=False).head(150).write_csv("few.csv")
+    for name in ("spring", "few"):
+        files = ["-o", f"m-{name}.csv", "--report", f"{name}.html"]
+        assert run(["republish", f"{name}.csv", "--history", "series", *files, *INVARIANT]) == 0
+    card = json.loads((folder / "m-few.csv.card.json").read_text())
+    added = card["released"]["measures"]["counterfeit_rows"]
+    assert card["released"]["rows"] == 150 + added > 150
+    said = f"{added} rows added that belong to nobody"
+    assert said in capsys.readouterr().out
+    assert said in (folder / "few.html").read_text(encoding="utf-8")
+    assert any(f"{added} of {150 + added} rows were added" in change for change in card["changes"])
 
 
 @pytest.mark.parametrize("layer", [[*ROLES, *MODELS], INVARIANT])
@@ -225,14 +268,13 @@ def test_a_safe_release_has_its_report(folder: Path, layer: list[str]) -> None:
         ([*ROLES, "--k", "5", "--l", "3", "--quasi", "age,sex,zip,schooling"], "has the quasi columns age, sex, zip"),
         ([*ROLES[:2], "--sensitive", "cost", *ROLES[4:], "--k", "5"], "has the sensitive columns disease; found cost"),
         ([*ROLES, "--k", "5", "--l", "2"], "promised at least 3 values of 'disease'; found 2; ask for l=3 or more"),
-        ([*ROLES, *MODELS, "--hierarchy", "zip=zip.csv"], "is not in the hierarchy"),
-        (INVARIANT, "was begun with layer bpg"),
+        (INVARIANT, "was begun with layer exact"),
         ([*ROLES, *MODELS, "--algorithm", "anatomy"], "anatomy has no boxes that a series could widen"),
         ([*ROLES, *MODELS, "--t", "0.3"], "t-closeness does not survive leaving out rows"),
         ([*ROLES, *MODELS, "--layer", "bgp"], "--layer"),
         ([*ROLES, *MODELS, "--suppress", "0.1"], "--suppress is no option of mondrian"),
-        ([*ROLES, "--k", "5000"], "k-anonymity asks for 5000 rows"),
-        (["--quasi", "age", "--other", "drop", "--k", "5"], "declare a sensitive column"),
+        ([*ROLES, "--k", "5000"], "k-anonymity asks for 5000 persons"),
+        (["--quasi", "age", "--person", "name", "--other", "drop", "--k", "5"], "declare a sensitive column"),
     ],
 )
 def test_what_does_not_belong_to_a_series_is_refused(
@@ -316,3 +358,21 @@ def test_an_output_that_exists_is_refused_before_the_series_counts_it(
     arguments = ["republish", "spring.csv", "--history", "series", "-o", "out.csv", *ROLES, *MODELS]
     assert "output 'out.csv' exists" in refused(folder, capsys, arguments)
     assert not (folder / "series").exists()
+
+
+def test_the_card_tells_the_rows_of_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pl.read_csv("spring.csv", infer_schema=False)
+    rows.head(150).write_csv("one.csv")
+    rows[60:150].write_csv("two.csv")  # so many leave that counterfeit rows are needed, whoever shares a group
+    for name in ("one", "two"):
+        assert run(["republish", f"{name}.csv", "--history", "kept", "-o", f"{name}-m.csv", *INVARIANT]) == 0
+    nobody = json.loads((folder / "two-m.csv.card.json").read_text())["released"]["measures"]["counterfeit_rows"]
+    assert nobody > 0
+    asked = ["one-m.csv", "two-m.csv", "--people", "one.csv", "--people", "two.csv", *PERSONS, "--l", "3"]
+    [told] = attacked(capsys, asked, 0)
+    assert told["evidence"]["rows_of_nobody"] == [0, nobody]
+    named = ["--counterfeit", "0", "--counterfeit", str(int(nobody))]
+    assert attacked(capsys, [*asked, *named], 0)[0]["evidence"]["rows_of_nobody"] == [0, nobody]
+    with (folder / "two-m.csv").open("a") as file:
+        file.write("30,M,10115,flu\n")
+    assert "say it with --counterfeit" in refused(folder, capsys, ["audit", "series", *asked])

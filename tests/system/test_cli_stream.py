@@ -167,7 +167,7 @@ def test_a_publisher_without_a_promise_may_put_bad_records_aside(folder: Path) -
             "leaving one out would tell of it",
         ),
         (["in.csv", "-o", "-", "--column", "hours", *RANK], "say with --card where the card goes"),
-        (["in.csv", "-o", "in.csv", "--column", "hours", *RANK], "output 'in.csv' exists"),
+        (["in.csv", "-o", "in.csv", "--column", "hours", *RANK], "'in.csv' is both the input and the output"),
         (["in.csv", "-o", "no/out.csv", "--column", "hours", *RANK], "there is no folder 'no'"),
         (["in.csv", "-o", "out.csv", "--column", "hours", *RANK, "--epsilon", "0"], "'epsilon' parameter"),
         (

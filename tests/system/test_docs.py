@@ -21,7 +21,10 @@ from sfumato.hierarchy.file import read_hierarchy
 ROOT = Path(__file__).parents[2]
 GUIDES = ("table", "reading", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
-SLOW = tuple(f"docs/guides/{guide}.md" for guide in ("spark", "audit", "queries", "streams", "series", "reading"))
+SLOW = tuple(
+    f"docs/guides/{guide}.md"
+    for guide in ("spark", "audit", "queries", "streams", "series", "reading", "table", "local")
+)
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
@@ -102,7 +105,10 @@ def test_hierarchies_of_the_guide_can_be_read(language: str, tmp_path: Path) -> 
         assert found.label(*(found.leaves.index(leaf) for leaf in ("Bachelors", "Masters"))) == "Higher education"
 
 
-@pytest.mark.parametrize("page", [page for page in CODE if page not in GOING_ON])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.long) if page == ON_SPARK else page for page in CODE if page not in GOING_ON],
+)
 def test_python_of_a_page_runs(
     page: str, clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -159,4 +165,4 @@ def test_every_module_says_what_it_is_for() -> None:
         spec = importlib.util.find_spec(module.name)
         assert spec is not None
         assert spec.origin is not None
-        assert Path(spec.origin).read_text(encoding="utf-8").startswith('"""'), module.name
+        assert Path(spec.origin).read_text(encoding="utf-8").startswith(('"""', 'r"""')), module.name

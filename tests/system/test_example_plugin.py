@@ -116,6 +116,7 @@ def test_a_table_goes_through_anonymizer_model_format_report_and_audit(sfumato: 
     assert "k             " in sfumato("check", "out.md", "--quasi", "age,zip", "--sensitive", "cost")
 
 
+@pytest.mark.long
 def test_a_model_of_the_package_is_kept_by_our_algorithms(sfumato: Command, tmp_path: Path) -> None:
     rows = "".join(f"{20 + place % 40},{place * 7 % 500}\n" for place in range(200))
     (tmp_path / "people.csv").write_text(f"age,cost\n{rows}")
@@ -125,6 +126,7 @@ def test_a_model_of_the_package_is_kept_by_our_algorithms(sfumato: Command, tmp_
         assert "spread of cost: asked 150" in said
 
 
+@pytest.mark.long
 def test_a_stream_is_published_and_attacked(sfumato: Command, tmp_path: Path) -> None:
     feed = [str(EXAMPLES / "patients.csv"), "--column", "cost", "--bounds", "0", "20000", "--delay", "100"]
     sfumato("stream", *feed, "-o", "costs.csv", "--publisher", "window-means", "--epsilon", "1")
@@ -134,6 +136,7 @@ def test_a_stream_is_published_and_attacked(sfumato: Command, tmp_path: Path) ->
     assert "NOT REFUTED" in sfumato("audit", "stream", "--publisher", "window-means", "--seed", "1")
 
 
+@pytest.mark.long
 def test_devices_report_by_the_protocol(sfumato: Command, tmp_path: Path) -> None:
     (tmp_path / "sexes.txt").write_text("F\nM\n")
     asked = [str(EXAMPLES / "patients.csv"), "--column", "sex", "--domain", "sexes.txt", "--epsilon", "2"]

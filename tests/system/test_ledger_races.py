@@ -96,7 +96,7 @@ def test_a_ledger_is_opened_while_others_write_in_it(tmp_path: Path) -> None:
         assert child.stdout is not None
         try:
             assert child.stdout.readline() == "ready\n"
-            for _ in range(150):
+            for _ in range(40):
                 Ledger.open(path)
         finally:
             child.kill()

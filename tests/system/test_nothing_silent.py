@@ -196,7 +196,8 @@ def test_every_anonymizer_says_what_became_of_the_rows() -> None:
         for chosen in kind.sample():
             release = chosen.anonymize(table, schema, models)
             frame = release.table.frame.with_columns(pl.all().cast(pl.String))
-            starred = frame.filter(pl.all_horizontal(pl.col(quasi) == "*")).height
+            whole = set(quasi) <= set(frame.columns)  # limits in two columns show no star
+            starred = frame.filter(pl.all_horizontal(pl.col(quasi) == "*")).height if whole else 0
             counts = RowCounts.of(release.card, release.steward, read=120)
             assert counts.withheld == 120 - frame.height, name
             assert counts.words.startswith(f"120 rows read: {120 - frame.height} withheld, {frame.height} released")

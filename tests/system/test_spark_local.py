@@ -117,13 +117,13 @@ def test_rows_become_reports_and_reports_become_counts(
 def refusals(asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("domain.txt").write_text("red\ngreen\n")
     for command, sentence in (
-        (["perturb", "in", "-o", "more", *asked], "rows have a value that is not in the domain"),
+        (["perturb", "in", "-o", "more", *asked], "rows have no value of the domain"),
         (["perturb", "in", "-o", "reports", *asked], "output 'reports' exists"),
         (["perturb", "-", "-o", "more", *asked], "Spark reads files and folders"),
         (["estimate", "-", "-o", "more.csv", *SPARK], "Spark reads files and folders"),
         (
             ["mean", "in", "--column", "age", "--bounds", "0", "9", "--epsilon", "1", *SPARK],
-            "4000 rows have no number within the bounds",
+            "4000 rows have no number within 0 and 9",
         ),
     ):
         capsys.readouterr()
@@ -132,3 +132,31 @@ def refusals(asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert sentence in said
         assert len(said.splitlines()) == 1
         assert not Path("more").exists()
+
+
+@pytest.mark.long
+def test_few_bad_rows_have_no_report_on_spark_either(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del spark
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    ages = ["40,5"] * 995 + ["x", "", "", "200", "200"]
+    pl.DataFrame({"colour": ["red"] * 996 + ["", "?", "mauve", "mauve"], "age": ages}).write_parquet("in/0.parquet")
+    Path("domain.txt").write_text("\n".join(DOMAIN) + "\n")
+    colour = ["--column", "colour", "--domain", "domain.txt", "--epsilon", "4", "--missing", "?", *SPARK]
+    assert run(["local", "perturb", "in", "-o", "reports", "--parse-report", "c.json", *colour]) == 0
+    told = capsys.readouterr()
+    assert "996 reports by" in told.out
+    assert "missing cells: colour 2 (for the steward)" in told.err
+    assert "2 of 998 filled cells, 0.2 %, are outside the domain, in no report (for the steward)" in told.err
+    assert "4 of 1000 rows have no report" in told.err
+    assert '"cells": 1000' in Path("c.json").read_text()
+    assert sum(len(part.read_text().splitlines()) - 1 for part in Path("reports").iterdir()) == 996
+    age = ["--column", "age", "--bounds", "0", "100", "--epsilon", "4", *SPARK]
+    assert run(["local", "mean", "in", *age, "--decimal", ","]) == 0
+    told = capsys.readouterr()
+    assert "from 995 reports" in told.out
+    assert "5 of 1000 rows have no report" in told.err
+    assert run(["local", "mean", "in", *age, "--decimal", ",", "--max-failed", "0.001"]) == 2
+    assert "5 rows have no number within 0 and 100 (2 of them no value at all), and at" in capsys.readouterr().err

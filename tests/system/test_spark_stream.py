@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -191,3 +192,26 @@ def test_a_column_that_does_not_parse_is_refused_before_a_stream_begins(
     assert run(["stream", "in", "-o", "out", "--column", "rider", "--key", "stop", *RANK]) == 2
     assert "column 'rider': 720 of the first 720 filled cells cannot be read" in capsys.readouterr().err
     assert sorted(file.name for file in folder.iterdir()) == ["in"]
+
+
+@pytest.mark.long
+def test_records_behind_the_first_thousand_are_counted_for_the_steward(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del session
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    wait = [str(place % 100) for place in range(1500)]
+    wait[1400], wait[1401], wait[1402] = "x", "", "900"
+    pl.DataFrame({"stop": [place % 2 for place in range(1500)], "wait": wait}).write_csv("in/1.csv")
+    command = ["stream", "in", "-o", "out", "--column", "wait", "--key", "stop", *RANK, "--checkpoint", "kept"]
+    assert run([*command, "--parse-report", "steward.json"]) == 0
+    told = capsys.readouterr().err
+    assert "sfumato: 1500 records read (for the steward)" in told
+    assert "column 'wait': 1500 cells read, 1 missing, 1 not readable, 1 out of bounds (for the steward)" in told
+    report = json.loads(Path("steward.json").read_text())
+    assert report["do_not_publish"] is True
+    assert report["intake"]["columns"]["wait"]["failed"] == {"cells": 1, "first_records": []}
+    assert Path("steward.json").stat().st_mode & 0o777 == 0o600
+    assert "1500" not in Path("out.card.json").read_text().replace('"rows": 1500', "")
+    assert run([*command, "--parse-report", "steward.json"]) == 0  # the stream is over: the same report again

@@ -57,9 +57,10 @@ def test_killed_at_any_instant_a_pipe_repeats_rows_but_never_changes_one(tmp_pat
 
 @pytest.mark.long
 def test_a_hundred_million_records_take_no_more_memory_than_the_first_few(tmp_path: Path) -> None:
-    block = "".join(f"{value}\n" for value in np.random.default_rng(1).integers(0, 60000, 1_000_000)).encode()
+    values = np.random.default_rng(1).integers(0, 60000, 999_998)
+    block = b"".join([b"%d\n" % value for value in values.tolist()] + [b"x\n", b"1,2\n"])  # and two bad ones
     command = [sys.executable, "-m", "sfumato", "stream", "-", "-o", "-", "--card", "card.json", "--column", "hours"]
-    options = ["--publisher", "rank", "--bounds", "0", "99618", "--checkpoint", "kept"]
+    options = ["--publisher", "rank", "--bounds", "0", "99618", "--checkpoint", "kept", "--parse-report", "report.json"]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen([*command, *options], cwd=tmp_path, stdin=pipe, stdout=nothing, stderr=pipe) as process:
         assert process.stdin is not None
@@ -73,6 +74,7 @@ def test_a_hundred_million_records_take_no_more_memory_than_the_first_few(tmp_pa
         process.stdin.close()
         assert process.wait() == 0
     assert json.loads((tmp_path / "card.json").read_text())["released"]["rows"] == MANY
+    assert json.loads((tmp_path / "report.json").read_text())["intake"]["broken"]["cells"] == MANY // 1_000_000
     assert late <= LIMIT_KIB
     assert late <= early + 32_000
 

@@ -19,6 +19,7 @@ SLOW = {
     "command, query",
     "command, safepub",
     "command, private-mondrian",
+    "command, private-mondrian, coarse",
     "table, safepub picks",
 }
 

@@ -54,6 +54,7 @@ role = "quasi"
 type = "category"
 categories = ["a", "b", "c"]
 """
+ODD = {0: {"zone": "?", "cost": "?"}, 12: {"zone": "", "cost": ""}, 23: {"zone": "d", "cost": "999"}}
 PERSON = ProtectPersons("rider", rows=2, groups=1)
 WIDE = ProtectPersons("rider", rows=2, groups=3)
 ZCDP = Budget(epsilon=50, delta="1e-6", accountant=Accountant.ZCDP)
@@ -100,6 +101,7 @@ def command(text: str, *, called: Main | None = None, setup: str = "") -> Maker:
         files = {
             "rides": write_rows(folder / "rides.csv", rows),
             "few": write_rows(folder / "few.csv", [{"zone": row["zone"]} for row in RIDES[:3]]),
+            "odd": write_rows(folder / "odd.csv", [{**row, **ODD.get(place, {})} for place, row in enumerate(RIDES)]),
             "small": folder / "small.toml",
             "schema": folder / "schema.toml",
             "domain": folder / "domain.txt",
@@ -285,6 +287,13 @@ TRUE: dict[str, Maker] = {
     ),
     "command, local perturb": command("local perturb {rides} -o out.bin --column zone --domain {domain} --epsilon 1"),
     "command, local mean": command("local mean {rides} --column cost --bounds 0 100 --epsilon 1"),
+    "command, local perturb with silent rows": command(
+        "local perturb {odd} -o out.bin --column zone --domain {domain} --epsilon 1 --max-failed 0.2 "
+        "--parse-report steward.json"
+    ),
+    "command, local mean with silent rows": command(
+        "local mean {odd} --column cost --bounds 0 100 --epsilon 1 --max-failed 0.2 --parse-report steward.json"
+    ),
     "table, safepub": safepub,
     "table, safepub picks": picked_safepub,
     "table, private-mondrian": mondrian,

@@ -12,19 +12,20 @@ from cyclopts import Parameter
 
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions, asked_models, chosen_anonymizer
 from sfumato.cli.engine import EngineOptions, refuse_folder_force
-from sfumato.cli.gate import attack, page, say_fallen, say_risks
+from sfumato.cli.gate import attack, page, say_fallen, say_risks, say_untried
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, RoleOptions, TableInput, Whole
+from sfumato.cli.options import Flag, FormulaChoice, RoleOptions, TableInput, Whole
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill, refuse_same_files
 from sfumato.core.progress import listening
 from sfumato.errors import ParameterError
 from sfumato.tabular.base import Anonymizer
 
 if TYPE_CHECKING:
+    from sfumato.engines.spark.tables.folder import FolderRelease
     from sfumato.models.base import Model
     from sfumato.release import Release
     from sfumato.schema import Schema
@@ -47,6 +48,7 @@ def anonymize(
     report: Path | None = None,
     ledger: Path | None = None,
     naming: NamingOptions = NamingOptions(),
+    formulas: FormulaChoice = "neutralise",
     explain: Flag = False,
     sample: Whole = None,
     force: Flag = False,
@@ -65,6 +67,8 @@ def anonymize(
         report: Where the steward's HTML report goes; do not publish it.
         ledger: Budget file that pays first (safepub, private-mondrian), or lists the release outside its bound (all
             others); see sfumato budget.
+        formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
+            before them, keep leaves them.
         explain: List all minimal generalisations and their costs (incognito).
         sample: Try on so many random rows: what is written is marked as a trial and is not a release.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
@@ -80,9 +84,11 @@ def anonymize(
         _refuse_single({"--ledger": ledger, "--explain": explain or None, "--sample": sample})
         refuse_folder_force(force=force)
         reading.refuse_layout("spark", schema)
-        from sfumato.engines.spark import anonymize_folder
+        named = {"the output": output, "the card": card, "the report": report}
+        refuse_same_files({**named, "the parse report": intake.parse_report})
+        with steps(5 if report is None else 6) as step, listening(step.share):
+            from sfumato.engines.spark import anonymize_folder
 
-        with steps(4 if report is None else 5) as step, listening(step.share):
             outcome = anonymize_folder(
                 Path(table),
                 output,
@@ -95,9 +101,7 @@ def anonymize(
                 naming=naming.build(),
                 step=step,
             )
-        intake.tell(outcome.intake, chosen.fate)
-        say_what_left(outcome, output, report, json=json, card=outcome.card)
-        return 0
+        return _say_outcome(outcome, intake, chosen, output, report, json=json)
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
     given = [table, ledger, *roles.files(schema)]
@@ -108,14 +112,18 @@ def anonymize(
         from sfumato.tabular.trial import mark_trial, sample_rows
 
         original, charge = Charge.read(ledger, table, empty=chosen.private, reading=schema.reading)
+        from sfumato.table.packed import PackedTable
+
+        original = PackedTable.of(original)
         tell_guesses(original, schema)
         original = chosen.take_in(original if sample is None else sample_rows(original, sample), schema)
+        intake.stage(staging, original.intake)
         step("anonymizing")
         if explain:
             sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
             release = _released(chosen, original, schema, asked, charge)
-            release = release if sample is None else mark_trial(release)
+            release = replace(release if sample is None else mark_trial(release), formulas=formulas)
         step("attacking")
         with listening(step.share):
             found = attack(release, original, schema)
@@ -123,14 +131,26 @@ def anonymize(
         final = outputs.write(release)
         if outputs.report is not None:
             step("reporting")
-            outputs.report.write_text(page(original, schema, replace(release, card=final), found), encoding="utf-8")
+            fill(outputs.report, page(original, schema, replace(release, card=final), found))
     say_fallen(found)
-    intake.tell(original.intake, chosen.fate)
+    intake.say(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
     say_what_left(release, output, report, json=json, card=final, read=original.rows)
     say_risks(found, quiet=json or output == STDOUT)
     return INTERRUPTED if interrupts.happened else 0
+
+
+def _say_outcome(
+    outcome: FolderRelease, intake: IntakeOptions, chosen: Anonymizer, output: Path, report: Path | None, *, json: bool
+) -> int:
+    """Print what left by Spark, what fell, and what was not attacked."""
+    say_fallen(outcome.findings)
+    intake.tell(outcome.intake, chosen.fate)
+    say_what_left(outcome, output, report, json=json, card=outcome.card)
+    say_risks(outcome.findings, quiet=json)
+    say_untried(outcome.findings, quiet=json)
+    return 0
 
 
 def _released(

@@ -7,7 +7,7 @@ from typing import Literal
 from sfumato.cli.algorithms import ModelOptions, PlainAlgorithm, asked_models, partition_anonymizer
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.input_options import InputOptions, read_told
-from sfumato.cli.options import Flag, Input, RoleOptions, Whole
+from sfumato.cli.options import MOST_RUNS, Flag, Input, RoleOptions, Whole, bounded
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 
@@ -51,9 +51,9 @@ def composition(
 
     schema = reading.under(roles.build())
     asked, chosen = asked_models(models, schema), partition_anonymizer(algorithm)
-    times, start = 0 if trials is None else trials, seed or 0
+    times, start = bounded(trials, "--trials", MOST_RUNS), seed or 0
     with Staging(force=force, inputs=[table, *roles.files(schema)]) as staging, steps(2) as step:
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         step("reading")
         original = read_told(table, reading, schema)
         step("attacking")

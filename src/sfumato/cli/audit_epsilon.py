@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from sfumato import plugins
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import Flag, Whole, bounded
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 from sfumato.core.progress import listening
@@ -56,7 +56,8 @@ def epsilon(
         size: Try vectors of this length in place of numbers, for module:function.
         seed: Repeats a run exactly; without it one is drawn and kept in the evidence.
         secure: Draw from the secure samplers that releases use; slower, and no run is like another.
-        again: Measure the event in this file of evidence on new trials.
+        again: Measure the event in this file of evidence on new trials. Evidence about a function of yours runs only
+            if you name the same module:function, too.
         output: File for the evidence.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the finding as JSON.
@@ -65,13 +66,18 @@ def epsilon(
         raise ParameterError("--secure has no seed; leave --seed out")
     if (left is None) != (right is None):
         raise ParameterError("--left and --right are neighbours; give both, or neither")
-    if bool(mechanism) == (again is not None):
+    if not mechanism and again is None:
         raise ParameterError("name a mechanism such as laplace or mymodule:noisy_count, or evidence with --again")
     number = None if secure else secrets.randbits(32) if seed is None else seed
-    how: dict[str, Any] = {"claim": claim, "delta": delta, "trials": trials or 0, "confidence": confidence}
+    how: dict[str, Any] = {
+        "claim": claim,
+        "delta": delta,
+        "trials": bounded(trials, "--trials"),
+        "confidence": confidence,
+    }
     asked = {**how, "left": left, "right": right, "size": size, "seed": number}
     with Staging(force=force, inputs=[again]) as staging, steps(1) as step, listening(step.share):
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         step("audit:")
         from sfumato.audit.epsilon.subjects import audit_mechanism, repeat_evidence
         from sfumato.random import SeededSource
@@ -81,7 +87,7 @@ def epsilon(
             pair = None if left is None or right is None else (_parse_input(left), _parse_input(right))
             finding = audit_mechanism(mechanism, **how, pair=pair, size=size, rng=rng)
         else:
-            finding = repeat_evidence(again, rng=rng)
+            finding = repeat_evidence(again, mechanism or None, rng=rng)
         if place is not None:
             write_evidence(place, [finding], "epsilon", [], {"mechanism": finding.evidence["mechanism"], **asked})
     return say([finding], json=json)

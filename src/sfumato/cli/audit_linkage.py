@@ -56,7 +56,7 @@ def linkage(
     known = reading.under(options.build())
     rows, values = 2 if k is None else k, 2 if l is None else l
     with Staging(force=force, inputs=[release, voters, *options.files(known)]) as staging, steps(2) as step:
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         step("reading")
         tables = read_told(release, reading, known), read_told(voters, reading, known)
         step("linking")

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import Flag, Whole, bounded
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 from sfumato.core.progress import listening
@@ -36,9 +36,9 @@ def local(
     """
     from sfumato.audit.local import local_files
 
-    drawn = TRIALS if trials is None else trials
+    drawn = TRIALS if trials is None else bounded(trials, "--trials")
     with Staging(force=force, inputs=reports) as staging, steps(1) as step, listening(step.share):
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         step("attacking")
         findings = local_files(reports, trials=drawn)
         if place is not None:

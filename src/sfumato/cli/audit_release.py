@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.input_options import InputOptions, read_told
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import Flag, Whole, bounded
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
@@ -57,10 +57,11 @@ def release(
     from sfumato.audit import release as attack
     from sfumato.core.progress import listening
 
-    runs = TRIALS if trials is None else trials
-    beside = _original(original, schema, control, reading, ATTACKS if attacks is None else attacks)
-    with Staging(force=force, inputs=[card, path, original, schema, control]) as staging, steps(1) as step:
-        place = None if output is None else staging.place(output)
+    runs = TRIALS if trials is None else bounded(trials, "--trials")
+    with Staging(force=force, inputs=[card, path, original, schema, control]) as staging, steps(2) as step:
+        place = None if output is None else staging.place(output, secret=True)
+        step("reading")
+        beside = _original(original, schema, control, reading, ATTACKS if attacks is None else attacks)
         step("attacking")
         with listening(step.share):
             findings = attack(card, path, original=beside, trials=runs)

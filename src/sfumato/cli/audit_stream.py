@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sfumato import plugins
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import MOST_RUNS, Flag, Whole, bounded
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 
@@ -58,9 +58,12 @@ def stream(
     from sfumato.random import SeededSource
 
     start = secrets.randbits(32) if seed is None else seed
-    asked = {"records": records or 0, "streams": streams or 0, "trials": trials or 0, "confidence": confidence}
+    counts = {"records": records, "streams": streams, "trials": trials}
+    asked = {name: bounded(count, f"--{name}", MOST_RUNS) for name, count in counts.items()} | {
+        "confidence": confidence
+    }
     with Staging(force=force) as staging, steps(1) as step:
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         step("attacking")
         with listening(step.share):
             findings = attack(

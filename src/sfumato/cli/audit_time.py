@@ -6,7 +6,7 @@ import secrets
 from typing import Any
 
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import MOST_RUNS, Flag, Whole, bounded
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 from sfumato.core.progress import listening
@@ -38,14 +38,15 @@ def time(
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the findings as JSON.
     """
+    pairs, size = bounded(runs, "--runs", MOST_RUNS), bounded(rows, "--rows", MOST_RUNS)
     number = secrets.randbits(32) if seed is None else seed
     with Staging(force=force) as staging, steps(1) as step, listening(step.share):
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         step("audit:")
         from sfumato.audit.time_questions import audit_sessions
         from sfumato.random import SeededSource
 
-        asked: dict[str, Any] = {"deadline": deadline, "runs": runs or 0, "rows": rows or 0, "confidence": confidence}
+        asked: dict[str, Any] = {"deadline": deadline, "runs": pairs, "rows": size, "confidence": confidence}
         findings = audit_sessions(**asked, rng=SeededSource(number))
         if place is not None:
             write_evidence(place, findings, "time", [], {**asked, "seed": number})

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.findings import EvidenceFile, say, write_evidence
 from sfumato.cli.options import Flag
+from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
 
 
@@ -33,8 +34,9 @@ def twice(
     from sfumato.audit.twin.command import command_path
     from sfumato.cli.main import run
 
-    with Staging(force=force) as staging:
-        place = None if output is None else staging.place(output)
+    with Staging(force=force) as staging, steps(1) as step:
+        place = None if output is None else staging.place(output, secret=True)
+        step("running twice:")
         finding = command_path(run, command).attack()
         if place is not None:
             write_evidence(place, [finding], "twice", [], {"command": list(command)})

@@ -14,6 +14,7 @@ from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Columns, Flag, TableInput, Whole, names
 from sfumato.cli.progress import steps
+from sfumato.cli.terminal import single_line
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def check(
     *,
     quasi: Columns = (),
     sensitive: Columns = (),
+    person: str | None = None,
     require: Columns = (),
     schema: Path | None = None,
     card: Path | None = None,
@@ -50,6 +52,8 @@ def check(
             postgresql://USER@HOST/DATABASE#TABLE. With --engine spark, a file or folder of Parquet or CSV.
         quasi: Columns an attacker may know, separated by commas; without it those of the schema or the card.
         sensitive: Confidential columns; without it those of the schema or the card.
+        person: Column that tells persons apart when one can have several rows: k, l, α and t then count persons;
+            without it that of the schema, where the table has it.
         require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
         schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
         card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
@@ -64,7 +68,9 @@ def check(
 
     if sample is not None and (require or card is not None or engine.spark):
         raise ParameterError("--sample measures some rows to try; leave --require, --card and --engine spark out")
-    asked = _Asked.of(names(quasi), names(sensitive), schema, card)
+    if person is not None and engine.spark:
+        raise ParameterError("--person is measured on one machine; leave --engine spark out")
+    asked = _Asked.of(names(quasi), names(sensitive), schema, card, person)
     wanted = [Requirement.parse(entry) for entry in names(require)]
     models = [model for entry in wanted for model in entry.models(asked.sensitive)]
     asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
@@ -98,9 +104,12 @@ class _Asked:
     sensitive: list[str]
     schema: Schema
     card: Card | None
+    person: str | None = None
 
     @classmethod
-    def of(cls, quasi: list[str], sensitive: list[str], schema: Path | None, card: Path | None) -> _Asked:
+    def of(
+        cls, quasi: list[str], sensitive: list[str], schema: Path | None, card: Path | None, person: str | None
+    ) -> _Asked:
         """Return the columns named on the command line, or those of the schema, or those of the card."""
         from sfumato.audit.release import read_card
         from sfumato.evaluate.agreement import roles_on_card
@@ -115,8 +124,8 @@ class _Asked:
             quasi, sensitive = list(declared.names(Role.QUASI)), sensitive or list(declared.names(Role.SENSITIVE))
         elif not quasi:
             raise ParameterError("no quasi-identifier was named; name them with --quasi, --schema or --card")
-        named = Schema.from_roles(quasi=quasi, sensitive=sensitive)
-        return cls(quasi, sensitive, declared.updated(named), stated)
+        named = Schema.from_roles(quasi=quasi, sensitive=sensitive, person=person)
+        return cls(quasi, sensitive, declared.updated(named), stated, person)
 
     def there(self, names: Sequence[str]) -> bool:
         """Whether a file has the columns that the card, if there is one, says it has."""
@@ -142,6 +151,8 @@ def _on_this_machine(table: Path | str, reading: InputOptions, asked: _Asked, sa
         raise ParameterError(f"--card compares a file with its card; name the file, not '{table}'")
     digest = "" if asked.card is None else sha256_of(Path(table))
     held = read_told(table, reading, asked.schema)
+    if asked.person is not None:
+        held.column(asked.person)  # refuses a name that no column has
     if sample is not None:
         from sfumato.tabular.trial import ON_A_SAMPLE, sample_rows
 
@@ -189,8 +200,8 @@ def _say(
             verdict = "the file is what the card says" if agreement.holds else "THE FILE IS NOT WHAT THE CARD SAYS"
             lines = [f"card          {card}: {verdict} ({', '.join(agreement.compared)})"]
             lines += [f"  not compared: {line}" for line in agreement.untold]
-            sys.stdout.write("\n".join(lines) + "\n")
-    sys.stderr.writelines(f"sfumato: {line}\n" for line in wrong)
+            sys.stdout.write("\n".join(map(single_line, lines)) + "\n")
+    sys.stderr.writelines(f"sfumato: {single_line(line)}\n" for line in wrong)
     return 1 if wrong else 0
 
 
@@ -198,6 +209,7 @@ def _text(found: Measures) -> str:
     risk = found.risk
     lines = [
         f"rows          {found.rows}",
+        *([] if found.persons is None else [f"persons       {found.persons}"]),
         f"classes       {found.classes}",
         f"k             {found.k}",
         f"unique rows   {found.uniques}",
@@ -213,4 +225,4 @@ def _text(found: Measures) -> str:
             f"  α, β, δ   {column.alpha:.4g}, {column.beta:.4g}, {column.delta:.4g}",
         ]
     lines += [f"{name:<13} {value:.4g}" for name, value in found.models.items()]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(single_line, lines)) + "\n"

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from sfumato.cli.terminal import single_line
+from sfumato.core.files import fill
+
 if TYPE_CHECKING:
     from sfumato.release import Finding
 
@@ -40,7 +43,7 @@ def write_evidence(
     from sfumato.release.finding import evidence_of
 
     content = evidence_of(findings, audit, inputs, parameters)
-    place.write_text(json_text.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    fill(place, json_text.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def line(finding: Finding) -> str:
@@ -51,4 +54,4 @@ def line(finding: Finding) -> str:
     'REFUTED: k = 3; a class has 2 rows'
     """
     found = str(finding.evidence.get("reason") or finding.evidence.get("not audited") or "")
-    return f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}"
+    return single_line(f"{finding.verdict.replace('_', ' ')}: {finding.claim}{'; ' * bool(found)}{found}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.cli.findings import line
 from sfumato.cli.intake import STEWARD
+from sfumato.cli.terminal import single_line
 
 if TYPE_CHECKING:
     from sfumato.release import Finding, Release
@@ -37,6 +38,21 @@ def say_fallen(found: Sequence[Finding]) -> None:
     sys.stderr.writelines(f"sfumato: {line(finding)} {STEWARD}\n" for finding in found if finding.refuted)
 
 
+def say_untried(found: Sequence[Finding], *, quiet: bool) -> None:
+    """Print how many rows were attacked, and each attack that was not made with its reason, for releases on a cluster.
+
+    >>> say_untried([], quiet=False)
+    """
+    if quiet:
+        return
+    rows = dict.fromkeys(finding.evidence.get("rows attacked") for finding in found)
+    sys.stdout.writelines(f"  rows attacked on the driver {STEWARD}: {told}\n" for told in rows if told)
+    untried = [finding for finding in found if "not audited" in finding.evidence]
+    sys.stdout.writelines(
+        f"  {single_line(finding.claim)} {STEWARD}: {finding.evidence['not audited']}\n" for finding in untried
+    )
+
+
 def say_risks(found: Sequence[Finding], *, quiet: bool) -> None:
     """Print the three risks in a line, unless standard output holds something else.
 
@@ -45,4 +61,4 @@ def say_risks(found: Sequence[Finding], *, quiet: bool) -> None:
     from sfumato.audit.gate import summary
 
     if found and not quiet and (told := summary(found)):
-        sys.stdout.write(f"  risks by attacks on all columns {STEWARD}: {told}\n")
+        sys.stdout.write(f"  risks by attacks on all columns {STEWARD}: {single_line(told)}\n")

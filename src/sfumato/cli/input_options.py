@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.options import names
+from sfumato.cli.terminal import single_line
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -119,4 +120,4 @@ def tell_guesses(table: Table, schema: Schema | None = None) -> None:
 def tell_sentences(sentences: Iterable[str]) -> None:
     """Tell the steward how a file was read, where that was guessed."""
     for sentence in sentences:
-        sys.stderr.write(f"sfumato: read as (for the steward): {sentence}\n")
+        sys.stderr.write(f"sfumato: read as (for the steward): {single_line(sentence)}\n")

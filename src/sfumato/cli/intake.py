@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from sfumato.core.files import refuse_output, write_durably
+from sfumato.cli.terminal import single_line
+from sfumato.core.files import Staging, fill, refuse_output, write_durably
 
 if TYPE_CHECKING:
+    from sfumato.local.intake import SilentRows
     from sfumato.schema import Schema
     from sfumato.table import ParseReport
     from sfumato.table.parse_report import Fate
@@ -42,9 +44,44 @@ class IntakeOptions:
 
     def tell(self, report: ParseReport | None, fate: Fate) -> None:
         """Print what the steward must know of the cells, and write all of it if a file is named."""
-        if report is None:
-            return
-        sys.stderr.writelines(f"sfumato: {line} {STEWARD}\n" for line in report.lines(fate))
+        self.say(report, fate)
+        if report is not None and self.parse_report is not None:
+            write_durably(self.parse_report, _as_text(report).encode())
+
+    def say(self, report: ParseReport | None, fate: Fate) -> None:
+        """Print what the steward must know of the cells."""
+        lines = [] if report is None else report.lines(fate)
+        sys.stderr.writelines(f"sfumato: {single_line(line)} {STEWARD}\n" for line in lines)
+
+    def stage(self, staging: Staging, report: ParseReport | None) -> None:
+        """Write what became of the cells, if a file is named; it appears with the command's other files."""
+        if report is not None and self.parse_report is not None:
+            fill(staging.place(self.parse_report, secret=True), _as_text(report))
+
+
+def _as_text(report: ParseReport) -> str:
+    return json_text.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+@Parameter(name="*", group="Cells")
+@dataclass(frozen=True, kw_only=True)
+class SilentOptions(IntakeOptions):
+    """How rows that cannot be reported are met.
+
+    Attributes:
+        max_failed: Share of the rows that may have no value of the domain or within the bounds; 0.01 unless named. More
+            are refused, fewer have no report. One row alone is refused only where this is named.
+        parse_report: JSON file for what became of the cells; do not publish it.
+    """
+
+    def check(self) -> None:
+        """Refuse a file for the parse report that exists, before anything is done."""
         if self.parse_report is not None:
-            content = json_text.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
-            write_durably(self.parse_report, content.encode())
+            refuse_output(self.parse_report, replaceable=False)
+
+    def tell_silent(self, others: SilentRows) -> None:
+        """Print what the steward must know of the rows without a report, and write all of it if a file is named."""
+        from sfumato.local.intake import IN_REPORTS
+
+        self.tell(others.cells, IN_REPORTS)
+        sys.stderr.writelines(f"sfumato: {single_line(line)} {STEWARD}\n" for line in others.lines())

@@ -13,11 +13,12 @@ from cyclopts import Parameter, Token
 from sfumato import plugins
 from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.intake import SilentOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, Input
+from sfumato.cli.options import Flag, FormulaChoice, Input
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import steps
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill
 from sfumato.core.progress import listening
 from sfumato.errors import ParameterError
 
@@ -54,6 +55,7 @@ def perturb(
     domain: Path,
     protocol: Protocol = "auto",
     reading: InputOptions = InputOptions(),
+    intake: SilentOptions = SilentOptions(),
     card: Path | None = None,
     force: Flag = False,
     naming: NamingOptions = NamingOptions(),
@@ -62,7 +64,8 @@ def perturb(
 ) -> int:
     """Write a report for every row, drawn as the row's own device would draw it, and a card.
 
-    A row whose value is not in the domain is an error, and nothing is written: leaving it out would be a report too.
+    A row whose value is missing or not in the domain has no report: the steward is told how many there are, and more
+    than --max-failed of them are refused.
 
     Args:
         table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input. On Spark, also a
@@ -79,7 +82,9 @@ def perturb(
     """
     from sfumato.local.domain import read_domain
 
+    intake.check()
     asked: Any = {"column": column, "epsilon": epsilon, "protocol": protocol, "card": card, "naming": naming.build()}
+    asked |= {"reading": reading.reading(), "max_failed": intake.max_failed}
     with steps(1) as step, listening(step.share):
         step("reporting")
         if engine.spark:
@@ -95,6 +100,7 @@ def perturb(
             rows = read_told(table, reading, Schema())
             kept: Any = {"force": force, "keep": [table, domain]}
             made = write_perturbed(rows, output, domain=read_domain(domain), **asked, **kept)
+    intake.tell_silent(made.others)
     chosen, final = made.protocol, made.card
     reason = f"\n  {chosen.reason}" if chosen.reason else ""
     lines = f"{final.released.rows} reports by {chosen.name} written to {output}, ε={chosen.spent:.6g} each{reason}\n"
@@ -108,6 +114,7 @@ def estimate(
     raw: Flag = False,
     card: Path | None = None,
     naming: NamingOptions = NamingOptions(),
+    formulas: FormulaChoice = "neutralise",
     report: Path | None = None,
     ledger: Path | None = None,
     persons: str | None = None,
@@ -124,6 +131,8 @@ def estimate(
         output: File for value, count, variance, low, high; its ending chooses the format; - is standard output.
         raw: Leave the counts unbiased: some are negative, and they do not add up to the reports.
         card: Where the card goes; OUT.card.json unless named.
+        formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
+            before them, keep leaves them.
         report: Where the steward's HTML report goes.
         ledger: Budget file about the same people that pays for the collection, once; see sfumato budget.
         persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) sends at most REPORTS reports.
@@ -145,7 +154,7 @@ def estimate(
             tally = tally_report_files(reports)
         step("estimating")
         found = tally.protocol.estimate(tally, consistent=not raw)
-        release = found.release()
+        release = replace(found.release(), formulas=formulas)
         if charge is not None:
             charge.pay_tally(tally, [path.name for path in reports])
             release = replace(release, card=charge.on_card(release.card))
@@ -153,7 +162,7 @@ def estimate(
         if outputs.report is not None:
             from sfumato.report.chapters.local import local_report
 
-            outputs.report.write_text(local_report(found), encoding="utf-8")
+            fill(outputs.report, local_report(found))
     if output == STDOUT:
         release.write(STDOUT)
     lines = [f"{len(found.values)} counts from {found.users} reports by {found.protocol.name} written to {output}"]
@@ -173,6 +182,7 @@ def mean(
     protocol: MeanProtocol = "auto",
     raw: Flag = False,
     reading: InputOptions = InputOptions(),
+    intake: SilentOptions = SilentOptions(),
     card: Path | None = None,
     naming: NamingOptions = NamingOptions(),
     ledger: Path | None = None,
@@ -183,7 +193,8 @@ def mean(
 ) -> int:
     """Estimate the mean of a column from one report of every row, drawn as its own device would draw it.
 
-    A row without a number within the bounds is an error, for the same reason as a value outside a domain.
+    A row without a number within the bounds has no report: the steward is told how many there are, and more than
+    --max-failed of them are refused.
 
     Args:
         table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input. On Spark, also a
@@ -201,7 +212,9 @@ def mean(
     """
     from sfumato.release.statement import CardFiles
 
+    intake.check()
     asked: Any = {"column": column, "bounds": bounds, "epsilon": epsilon, "protocol": protocol, "consistent": not raw}
+    asked |= {"reading": reading.reading(), "max_failed": intake.max_failed}
     charge = _charge(ledger, persons)
     if charge is not None and engine.spark:
         raise ParameterError("--ledger needs all rows on one machine here; leave it or --engine spark out")
@@ -218,10 +231,11 @@ def mean(
             from sfumato.schema import Schema
 
             held = read_told(table, reading, Schema()) if charge is None else table
-            made = estimate_mean(held, **asked, charge=charge, reading=reading.reading())
+            made = estimate_mean(held, **asked, charge=charge)
         final = names.name(made.card)
         if files is not None:
             files.write(final)
+    intake.tell_silent(made.others)
     found, chosen = made.estimate, made.protocol
     words = f"mean of {column}: {found.mean:.6g}, 95 % interval {found.low:.6g} to {found.high:.6g}"
     picked = " (auto: lowest worst-case variance)" if protocol == "auto" else ""

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cyclopts import App, CycloptsError
 
+from sfumato.cli.leave import begin, interrupted_words, leave
 from sfumato.cli.progress import INTERRUPTED
+from sfumato.cli.streams import CLOSED, READER_LEFT, drop_unwritten, occupy_streams
+from sfumato.cli.terminal import single_line
 from sfumato.core.compiling import COMPILING
-from sfumato.errors import SfumatoError
+from sfumato.core.threads import limit_threads
+from sfumato.errors import ParameterError, SfumatoError
 from sfumato.version import __version__
 
 BAD_USAGE = 2
-FIRST_USE = "sfumato: compiling for the first use on this machine; later commands start at once\n"
+INTERNAL = (  # a defect of ours: whatever a user may do wrong has a sentence of its own
+    "internal error ({kind}: {error}); please report it: run the command again with SFUMATO_TRACEBACK=1 and send what "
+    "it prints, the command and `sfumato --version`; look through it first, and send no data"
+)
+THREADS = "--threads"
+EVERYWHERE = "Every command takes --threads N: at most N threads work at once; one a core unless named."
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
+NO_PLACE = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
 GROUPS = {
     "hierarchy": "Propose which wider label may stand for a value.",
     "audit": "Attack what was published.",
@@ -53,7 +66,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "audit series": (
         "series:series",
-        "Attack a series of releases by difference and intersection, from the published files alone.",
+        "Attack a series of releases: exactly, given the people behind it, else from the published files alone.",
     ),
     "audit epsilon": (
         "audit_epsilon:epsilon",
@@ -74,6 +87,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     "audit linkage": (
         "audit_linkage:linkage",
         "Link a release with an identified list: who is tied to few rows, and what do the rows tell?",
+    ),
+    "audit minimality": (
+        "audit_minimality:minimality",
+        "Attack an algorithm by what it did not cut: what does somebody learn who knows it and the quasi-identifiers?",
     ),
     "audit local": (
         "audit_local:local",
@@ -135,6 +152,7 @@ def build(arguments: Sequence[str] = ()) -> App:
         help="Publish data about people so that no person can be traced.",
         version=__version__,
         help_format="plaintext",
+        help_epilogue=EVERYWHERE,
         suppress_keyboard_interrupt=False,
     )
     groups = {name: App(name=name, help=words, help_format="plaintext") for name, words in GROUPS.items()}
@@ -151,32 +169,44 @@ def build(arguments: Sequence[str] = ()) -> App:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and leave with its exit code: 0 done, 1 refused, 2 bad input or usage, 130 interrupted.
 
+    It is 141, and nothing is said, if whoever read the output left before the end, as `head` does.
+
     >>> main(["check", "no-such-file.csv", "--quasi", "age"])
     Traceback (most recent call last):
     SystemExit: 2
     """
+    if not occupy_streams():
+        sys.exit(_say(CLOSED, BAD_USAGE))
     shown = sys.stderr  # not what stands there later: a command that is attacked must print alike when it runs again
 
-    def announce() -> None:
+    def announce(sentence: str) -> None:
         if not os.environ.get("SFUMATO_QUIET"):
-            shown.write(FIRST_USE)
+            shown.write(f"sfumato: {sentence}\n")
             shown.flush()
 
     with COMPILING.told(announce):
         code = run(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        drop_unwritten(stream)
+    leave(code)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Return the exit code of one command, having printed what went wrong in one sentence if anything did."""
+    begin()
     for shown in (sys.stdout, sys.stderr):
         if isinstance(shown, io.TextIOWrapper):  # a terminal without Greek letters shows them escaped
             shown.reconfigure(errors="backslashreplace")
     try:
-        code = build(arguments)(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+        words = _limited(arguments)
+        code = build(words)(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except SfumatoError as error:
         return _say(str(error), error.exit_code)
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich leaves in this way
+            return READER_LEFT
+        raise
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("SFUMATO_TRACEBACK"):
             raise
@@ -184,20 +214,56 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _limited(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments without --threads, which holds from now on, before any library starts threads."""
+    words = list(arguments)
+    options = words[: words.index("--")] if "--" in words else words
+    for place, word in enumerate(options):
+        name, equals, value = word.partition("=")
+        if name != THREADS:
+            continue
+        if not equals and place + 1 == len(options):
+            raise ParameterError("--threads needs a number; say how many threads may work at once")
+        limit_threads(value if equals else options[place + 1], THREADS)
+        return _limited(words[:place] + words[place + (1 if equals else 2) :])
+    return words
+
+
 def _explain(error: BaseException) -> int:
     """Say what ended the command when it was not one of our own errors; return its exit code."""
     if isinstance(error, CycloptsError):
         return _say(" ".join(str(error).split()), BAD_USAGE)
     if isinstance(error, KeyboardInterrupt):
-        return _say("interrupted; nothing was written", INTERRUPTED)
-    if isinstance(error, BrokenPipeError):  # the reader left: say nothing, and let nothing be said at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BAD_USAGE
+        return _say(interrupted_words(), INTERRUPTED)
+    if isinstance(error, OSError) and (found := _of_system(error)) is not None:
+        return found
     if isinstance(error, MemoryError):
         return _say("the machine ran out of memory; give fewer rows or more memory", BAD_USAGE)
-    return _say(f"internal error ({type(error).__name__}: {error}); set SFUMATO_TRACEBACK=1 and report it", BAD_USAGE)
+    if isinstance(error, RecursionError):
+        return _say("something in the input is nested too deeply to be read; make it flatter", BAD_USAGE)
+    return _say(INTERNAL.format(kind=type(error).__name__, error=error), BAD_USAGE)
+
+
+def _of_system(error: OSError) -> int | None:
+    """Say what the system refused: no room, nobody who reads, or a name that no file can have; None for the rest."""
+    if error.errno in NO_ROOM or isinstance(error, BrokenPipeError):
+        return _unwritten(error)
+    if error.errno in NO_PLACE and error.filename:
+        return _say(f"{str(error.filename)!r:.200} cannot be used: {error.strerror}; name another file", BAD_USAGE)
+    return None
+
+
+def _unwritten(error: OSError) -> int:
+    """Say what cannot be written; nothing if it is what nobody wants to read any more."""
+    printed = drop_unwritten(sys.stdout)
+    if isinstance(printed or error, BrokenPipeError):
+        return READER_LEFT
+    what = f"file '{error.filename}'" if error.filename else "standard output" if printed else "an output"
+    return _say(f"{what} cannot be written: {error.strerror}", BAD_USAGE)
 
 
 def _say(sentence: str, code: int) -> int:
-    sys.stderr.write(f"sfumato: {' '.join(sentence.splitlines())}\n")  # a name may hold a line break
+    with suppress(OSError):  # where nobody can be told, the exit code tells
+        sys.stderr.write(f"sfumato: {single_line(sentence)}\n")  # a name may hold a line break
+    drop_unwritten(sys.stderr)
     return code

@@ -26,11 +26,25 @@ def _place(_hint: object, tokens: Sequence[Token]) -> Path | str:
     return text if "://" in text else Path(text)
 
 
+MOST_TRIALS, MOST_RUNS = 10**9, 10**7  # of a step in bulk, of one by one
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 Columns = Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMNS", show_default=False)]
+FormulaChoice = Literal["neutralise", "keep"]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Input = Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)]
 TableInput = Annotated[Path | str, Parameter(name="IN", converter=_place, allow_leading_hyphen=True)]
+
+
+def bounded(given: int | None, option: str, most: int = MOST_TRIALS) -> int:
+    """Return a count that somebody asked for, 0 if none; one with which a command would not end is refused.
+
+    >>> bounded(3 * 10**9, "--trials")
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: --trials 3000000000 would not end; give at most 1000000000
+    """
+    if given is not None and given > most:
+        raise ParameterError(f"{option} {given} would not end; give at most {most}")
+    return given or 0
 
 
 def names(given: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sfumato.cli.terminal import single_line
 from sfumato.core.files import Staging
 from sfumato.errors import ParameterError
 from sfumato.release.row_counts import WITHHELD, RowCounts
@@ -53,15 +54,16 @@ class Outputs:
             find_format(target)  # an unknown ending is refused before the work
         data = None if target == STDOUT else staging.place(target)
         card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
-        place = None if report is None else staging.place(report)
+        place = None if report is None else staging.place(report, secret=True)
         return cls(target, data, card_files, place, staging, naming or Naming())
 
     def write(self, release: Release) -> Card:
         """Write data, card and statement; return the card with its names and the data file's name and hash."""
         if self.data is None and release.companions:
             raise ParameterError("this algorithm releases several tables; give the data a file, not standard output")
-        final = release.card
-        if self.data is not None:
+        if self.data is None:
+            final = release.printed_card
+        else:
             final = release.stage_companions(self.staging, self.target, release.write(self.data, name=self.target.name))
         final = self.naming.name(final)
         self.card.write(final)
@@ -70,6 +72,8 @@ class Outputs:
 
 def refuse_mixed_output(output: Path, card: Path | None, *, json: bool) -> None:
     """Refuse two things on standard output, and data on it without a place for the card."""
+    if not output.name:
+        raise ParameterError(f"the output '{output}' is no file; name one with -o")
     if output != STDOUT:
         return
     if json:
@@ -89,7 +93,7 @@ def say_what_left(
     stream = sys.stderr if output == STDOUT else sys.stdout
     measured = {name: round(value, 6) for name, value in release.steward.items() if value}
     if card.private:
-        sys.stderr.writelines(f"{line}\n" for line in _steward_lines(measured, release.notes))
+        sys.stderr.writelines(f"{single_line(line)}\n" for line in _steward_lines(measured, release.notes))
         measured = {}
     if json:
         stream.write(json_text.dumps({**json_text.loads(card.to_json()), **measured}, indent=2) + "\n")
@@ -107,7 +111,7 @@ def say_what_left(
     lines += [f"  warning: {warning}" for warning in card.warnings]
     if report is not None:
         lines.append(f"  steward's report (do not publish): {report}")
-    stream.write("\n".join(lines) + "\n")
+    stream.write("\n".join(map(single_line, lines)) + "\n")
 
 
 def _steward_lines(measured: Mapping[str, float], notes: Sequence[str]) -> list[str]:

@@ -55,7 +55,8 @@ def steps(total: int) -> Iterator[Steps]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description:<32}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # The stream of this moment: the bar goes on while a command runs others and captures what they print.
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
         shown = Steps(bar, bar.add_task("starting", total=total))
         with listening(shown.share):
             yield shown

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from sfumato.cli.input_options import InputOptions, read_told, tell_sentences
 from sfumato.cli.options import Flag, TableInput
 from sfumato.cli.progress import steps
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill
 
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")]
 
@@ -37,7 +37,7 @@ def schema(
     from sfumato.table.guesses import reading_lines
 
     with Staging(force=force, inputs=[table]) as staging:
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         with steps(2) as step:
             step("reading")
             found = read(table, reading=reading.reading())
@@ -73,7 +73,7 @@ def suggest(
     from sfumato.schema.propose import suggest_column
 
     with Staging(force=force, inputs=[table, schema]) as staging:
-        place = None if output is None else staging.place(output)
+        place = None if output is None else staging.place(output, secret=True)
         known = reading.under(Schema() if schema is None else Schema.from_toml(schema))
         with steps(1) as step:
             step("reading")
@@ -86,4 +86,4 @@ def _write(text: str, place: Path | None) -> None:
     if place is None:
         sys.stdout.write(text)
     else:
-        place.write_text(text, encoding="utf-8")
+        fill(place, text)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from sfumato.cli.budget import LedgerFile
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import Flag, FormulaChoice, Whole
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging
+
+if TYPE_CHECKING:
+    from sfumato.dp.answer import Answer
 
 Question = Annotated[str, Parameter(name="SQL")]
 
@@ -33,6 +36,7 @@ def query(
     rows: Whole = None,
     force: Flag = False,
     naming: NamingOptions = NamingOptions(),
+    formulas: FormulaChoice = "neutralise",
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
 ) -> int:
@@ -53,9 +57,11 @@ def query(
         plot: SVG file with a picture of the answer.
         rows: Public guess of the rows in a group; a MIN, MAX or quantile that the noise would hide is then refused.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
+        formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
+            before them, keep leaves them.
         json: Print the answer with its card as JSON.
     """
-    from sfumato.dp.answer import Answer, AnswerFiles
+    from sfumato.dp.answer import AnswerFiles
     from sfumato.dp.session import Session
 
     def draw(answer: Answer) -> str:
@@ -73,17 +79,25 @@ def query(
             data = SparkRows.of_ledger(ledger, engine.master)
         session = Session.open(ledger, data=data)
         answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
-        files.write(answer, draw, names)
+        files.write(answer, draw, names, formulas)
     if json:
         sys.stdout.write(answer.to_json() + "\n")
         return 0
-    rows_written = f"{len(answer.stored.cells)} rows written to {output}\n"
-    sys.stdout.write(answer.rows.write_csv() if output is None else rows_written)
+    sys.stdout.write(_printed(answer, output, formulas))
     for note in answer.notes:
         sys.stderr.write(f"{note}\n")
     spent = "nothing (asked before)" if str(answer.spent) == "nothing" else answer.spent
     sys.stderr.write(f"spent {spent}, left {answer.left}\n")
     return 0
+
+
+def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
+    """Return the rows as CSV, or where they are."""
+    from sfumato.table.formats.formulas import neutralise
+
+    if output is not None:
+        return f"{len(answer.stored.cells)} rows written to {output}\n"
+    return (answer.rows if formulas == "keep" else neutralise(answer.rows).frame).write_csv()
 
 
 def _files_read(ledger: Path) -> list[str | Path | None]:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill
 
 
 def statement(
@@ -35,5 +35,5 @@ def statement(
         sys.stdout.write(made.text())
         return 0
     with Staging(force=force, inputs=[card]) as staging:
-        staging.place(output).write_text(made.in_form(output.suffix), encoding="utf-8")
+        fill(staging.place(output), made.in_form(output.suffix))
     return 0

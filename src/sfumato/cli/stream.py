@@ -17,6 +17,7 @@ from sfumato.cli.options import Columns, Flag, Input, Whole, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
 from sfumato.cli.progress import INTERRUPTED
+from sfumato.cli.terminal import single_line
 from sfumato.errors import ParameterError
 from sfumato.promise.unit import Neighbours
 from sfumato.stream.setup import choices
@@ -185,8 +186,11 @@ def _publish_folder(
     keys: KeyOptions,
     hooks: Hooks,
 ) -> Outcome:
+    from sfumato.core.files import refuse_same_files
     from sfumato.engines.spark.streams.run import choose_keys, publish_folder
 
+    kept = {f"the {role.replace('_', ' ')}": files[role] for role in ("card", "checkpoint", "ledger", "parse_report")}
+    refuse_same_files({"the input": feed, "the output": output, **kept})
     chosen = choose_keys(keys.key, person, keys.buckets)
     order = keys.order or time
     return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **files)
@@ -198,10 +202,12 @@ def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> i
     without = f", {progress.vacant} of them without a row," if progress.vacant else ""
     lines = [f"{progress.rows} rows in {progress.groups} groups{without} written to {target}"]
     lines += [f"  warning: {warning}" for warning in outcome.card.warnings]
-    (sys.stderr if output == STDOUT else sys.stdout).write("\n".join(lines) + "\n")
+    (sys.stderr if output == STDOUT else sys.stdout).write("\n".join(map(single_line, lines)) + "\n")
     if outcome.complete:
-        if outcome.intake.columns:  # not on Spark, which has many readers
-            sys.stderr.writelines(f"sfumato: {line} (for the steward)\n" for line in outcome.intake.lines())
+        if outcome.intake.columns:
+            sys.stderr.writelines(
+                f"sfumato: {single_line(line)} (for the steward)\n" for line in outcome.intake.lines()
+            )
         return 0
     hidden = str(outcome.card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
     records = "records that came" if hidden else f"{progress.held} records"

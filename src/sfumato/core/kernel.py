@@ -1,19 +1,23 @@
 """The one decorator that compiles hot loops, typed so that strict checking sees through it.
 
 Kernels live in modules of their own (`*_kernel.py`) and are compiled once per machine by Numba
-(Lam, Pitrou & Seibert 2015), then loaded from its cache.
+(Lam, Pitrou & Seibert 2015), then loaded from our cache of compiled kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.core.dispatcher import Dispatcher
 
 from sfumato.core.compiling import COMPILING
+from sfumato.core.kernel_cache import KernelCache
 
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}  # no kernel is called from C, and the wrapper costs a second
+_compile: Any = numba.njit  # its stub does not know every option
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -40,7 +44,7 @@ def kernel(function: Function) -> Function:
     >>> shuffle_from(order, 3, np.array([0, 0], dtype=np.uint32)), order.tolist()
     (1, [1, 2, 0])
     """
-    return cast("Function", numba.njit(cache=True, nogil=True)(function))
+    return _kept(function, _compile(**OPTIONS)(function))
 
 
 def inlined(function: Function) -> Function:
@@ -51,4 +55,12 @@ def inlined(function: Function) -> Function:
     >>> shared_levels(np.array([0, 2, 1], dtype=np.int32), 0, 2)
     1
     """
-    return cast("Function", numba.njit(cache=True, nogil=True, inline="always")(function))
+    return _kept(function, _compile(**OPTIONS, inline="always")(function))
+
+
+def _kept(function: Function, compiled: object) -> Function:
+    """Return the kernel with our cache; with NUMBA_DISABLE_JIT it is the function, and there is nothing to keep."""
+    if isinstance(compiled, Dispatcher):
+        compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]  # noqa: SLF001 - as enable_caching does
+        return cast("Function", compiled)
+    return function

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import msgspec
 import polars as pl
 
 from sfumato.core.display import SHOWN, as_html, one_line
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill
 from sfumato.errors import ParameterError
 from sfumato.promise.cost import Accountant, Cost
 from sfumato.release import Release
@@ -25,6 +25,7 @@ from sfumato.release.card import Card, Guarantee, Released, ReleasedColumn
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
 from sfumato.table import Table
+from sfumato.table.formats.formulas import Formulas
 from sfumato.version import __version__
 
 CONFIDENCE = 0.95
@@ -278,12 +279,19 @@ class AnswerFiles:
         drawn = None if picture is None else staging.place(picture)
         return cls("" if output is None else output.name, rows, card, drawn)
 
-    def write(self, answer: Answer, draw: Callable[[Answer], str], naming: Naming = UNNAMED) -> None:
+    def write(
+        self,
+        answer: Answer,
+        draw: Callable[[Answer], str],
+        naming: Naming = UNNAMED,
+        formulas: Formulas = "neutralise",
+    ) -> None:
         """Write what is wanted of an answer; `draw` makes its picture."""
         if self.data is not None and self.card is not None:
-            self.card.write(naming.name(answer.release().write(self.data, name=self.name)))
+            release = replace(answer.release(), formulas=formulas)
+            self.card.write(naming.name(release.write(self.data, name=self.name)))
         if self.picture is not None:
-            self.picture.write_text(draw(answer), encoding="utf-8")
+            fill(self.picture, draw(answer))
 
 
 def _fit_column(values: list[Value]) -> list[Value]:
@@ -309,6 +317,16 @@ def postprocess(stored: StoredAnswer, steps: Sequence[str]) -> StoredAnswer:
     for step in steps:
         columns = [STEPS[step](column) for column in columns]
     return msgspec.structs.replace(stored, columns=columns, postprocessing=[*stored.postprocessing, *steps])
+
+
+def rename_columns(stored: StoredAnswer, names: Sequence[str]) -> StoredAnswer:
+    """Return the answer with its columns called otherwise.
+
+    >>> rename_columns(StoredAnswer(question="q", keys=[], cells=[], columns=[], epsilon="1"), []).columns
+    []
+    """
+    pairs = zip(stored.columns, names, strict=True)
+    return msgspec.structs.replace(stored, columns=[msgspec.structs.replace(one, name=name) for one, name in pairs])
 
 
 def check_postprocessing(steps: Sequence[str]) -> None:

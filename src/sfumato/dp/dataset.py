@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.request import Count, EngineRows, QueryableRows, Request
@@ -23,6 +22,7 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.promise.unit import ProtectRows
 from sfumato.schema import Attribute, Reading, Schema
 from sfumato.table import ParseReport, Table
+from sfumato.table.database import holds_password
 
 
 def address(data: Any) -> str | None:
@@ -34,11 +34,9 @@ def address(data: Any) -> str | None:
     """
     if isinstance(data, EngineRows):
         return data.address
+    if holds_password(data):
+        raise InputError("the address of the database holds a password; give it as PGPASSWORD or in a password file")
     if isinstance(data, str) and "://" in data:
-        if urlsplit(data).password is not None:
-            raise InputError(
-                "the address of the database holds a password; give it as PGPASSWORD or in a password file"
-            )
         return data
     return str(Path(data).resolve()) if isinstance(data, str | Path) else None
 

@@ -18,7 +18,7 @@ import msgspec
 
 from sfumato.core.display import as_html, listed, one_line
 from sfumato.core.seam import choose
-from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess
+from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess, rename_columns
 from sfumato.dp.batch import mechanisms_together, simple_estimator
 from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
 from sfumato.dp.dataset import (
@@ -37,6 +37,7 @@ from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
 from sfumato.dp.limits import clipped_to, least_units
 from sfumato.dp.mechanisms.additive import AdditiveNoise
+from sfumato.dp.price import check_price, price_of_question
 from sfumato.dp.promised import assumptions, batch_promise, question_promise
 from sfumato.dp.questions.compiled import Compiled, compile_query
 from sfumato.dp.questions.grids import attribute_of
@@ -49,7 +50,6 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.promise import Promise
 from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
-from sfumato.promise.zcdp import rho_of_pure
 from sfumato.random import Noise, Source, noise_from
 from sfumato.random.laws import Uniform
 from sfumato.release.card import Guarantee
@@ -227,8 +227,8 @@ class Session:
         guess of how many rows a group has: a minimum, maximum or quantile that would be the median is then refused.
         """
         compiled = self._compile(query)
-        cost = self._price(epsilon, delta, rho)
-        self._check_price(compiled, cost)
+        cost = price_of_question(self._accountant, epsilon, delta, rho)
+        check_price(compiled, cost)
         check_noise(compiled, cost)
         check_ranks(compiled, cost, rows)
         check_postprocessing(post)
@@ -240,7 +240,7 @@ class Session:
             return msgspec.json.encode(msgspec.structs.replace(stored, threshold=least_units(compiled, cost)))
 
         def show(kept: bytes, spent: Cost) -> Answer:
-            stored = postprocess(_rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled), post)
+            stored = postprocess(rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled.labels), post)
             return Answer(stored, spent, self.ledger.left_for(analyst), self.ledger.head.text, self._backend)
 
         return self._buy(_Purchase(f"{compiled.text} at {cost}", promise, analyst), [compiled], draw, show)
@@ -281,7 +281,7 @@ class Session:
         The price is (ε, δ) for all of them, composed tightly (`sfumato[batch]`); the ledger counts pure ε and δ.
         """
         compiled = [self._compile(query) for query in queries]
-        cost = self._price(epsilon, delta, None)
+        cost = price_of_question(self._accountant, epsilon, delta)
         mechanisms = mechanisms_together(compiled, cost)
         promise = batch_promise(compiled, cost)
         question = " and ".join(entry.text for entry in compiled) + f" together at {cost}"
@@ -300,7 +300,8 @@ class Session:
             left, head = self.ledger.left_for(analyst), self.ledger.head.text
             answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
             return [
-                Answer(_rename_columns(stored, entry), spent, left, head, self._backend) for stored, entry in answers
+                Answer(rename_columns(stored, entry.labels), spent, left, head, self._backend)
+                for stored, entry in answers
             ]
 
         return self._buy(_Purchase(question, promise, analyst), compiled, draw, show)
@@ -342,29 +343,6 @@ class Session:
                 f"the question is {query!r}; make one by sf.count() and its like, or give SQL to sql()"
             )
         return compile_query(query, self.schema, self.unit, self.neighbours)
-
-    def _price(self, epsilon: Number | None, delta: Number, rho: Number | None) -> Cost:
-        if (epsilon is None) == (rho is None):
-            raise ParameterError("a question needs one price; give epsilon, or rho under a zCDP ledger")
-        if self._accountant is Accountant.PURE:
-            if epsilon is None:
-                raise ParameterError("the ledger counts epsilon and delta; give epsilon, not rho")
-            return Cost(epsilon=amount(epsilon), delta=amount(delta))
-        if amount(delta):
-            raise ParameterError("the ledger counts rho; leave delta out")
-        return Cost(rho=amount(rho) if rho is not None else rho_of_pure(amount(epsilon or 0)))
-
-    def _check_price(self, compiled: Compiled, cost: Cost) -> None:
-        if not (cost.epsilon or cost.rho):
-            raise ParameterError("the price of a question is 0; give an epsilon above 0")
-        if compiled.unknown and not cost.delta:
-            names = ", ".join(f"'{key.column}'" for key in compiled.keys if not hasattr(key, "cells"))
-            raise ParameterError(
-                f"the values of {names} are not declared, so finding them needs a delta (pure accounting); "
-                f"give one, or declare the categories in the schema"
-            )
-        if cost.delta and not compiled.unknown:
-            raise ParameterError("the question's keys are all declared, so that it needs no delta; leave it out")
 
     def _tallies(self, rows: QueryableRows, compiled: Compiled) -> Tallies:
         secret = choose(lambda: Uniform("secret of the ledger"), self.ledger.secret)
@@ -410,13 +388,6 @@ def _with_mechanism(
     compiled: Compiled, tallies: Tallies, mechanism: AdditiveNoise, noise: Noise
 ) -> tuple[list[Cells], list[AnswerColumn]]:
     return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]
-
-
-def _rename_columns(stored: StoredAnswer, compiled: Compiled) -> StoredAnswer:
-    """The answer with its columns called as they are in this question: a name is no part of what was paid for."""
-    labels = [entry.label for entry in compiled.query.aggregates]
-    pairs = zip(stored.columns, labels, strict=True)
-    return msgspec.structs.replace(stored, columns=[msgspec.structs.replace(c, name=label) for c, label in pairs])
 
 
 def _neighbours(value: Neighbours | str) -> Neighbours:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import pairwise
 
 from sfumato.core.calendar import CLOCK_STEPS, MONTHS, PERIODS
@@ -16,12 +18,14 @@ from sfumato.core.cells import INTEGER, SUPPRESSED, Number, masked_text, range_t
 from sfumato.errors import ParameterError
 from sfumato.hierarchy.tree import Hierarchy
 
+LONG = 16  # digits before an edge is written with an exponent
+
 
 def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: Number = 0) -> Hierarchy:
     """Return values under intervals of growing width, aligned at `origin`, each width a multiple of the one before.
 
-    Whole numbers get the interval's own limits, `[15-19]`; other numbers the lowest and highest value
-    given in it, `[1.5..2.25]`, so that no value lies on two labels. Numbers given as texts keep their form.
+    Whole numbers get the interval's own limits, `[15-19]`; other numbers its edges, `[1.5..2]`, of which the upper one
+    begins the next interval: labels never end at a value of the data. Numbers given as texts keep their form.
 
     >>> intervals(range(1, 5), [2, 4], origin=1).paths[2]
     ('3', '[3-4]', '[1-4]', '*')
@@ -39,11 +43,8 @@ def intervals(values: Sequence[Number | str], widths: Sequence[Number], origin: 
     scale = _scale(values)
     numbers = list(scale.values())
     if all(isinstance(number, int) for number in (*numbers, *widths, origin)):
-        return _stack_levels(
-            list(scale), [[aligned_interval(number, width, origin) for number in numbers] for width in widths]
-        )
-    places = [[(number - origin) // width for number in numbers] for width in widths]
-    return _stack_levels(list(scale), [_tight_ranges(list(scale), column) for column in places])
+        return _stack_levels(list(scale), [_aligned_intervals(numbers, width, origin) for width in widths])
+    return _stack_levels(list(scale), [_edged_intervals(numbers, width, origin) for width in widths])
 
 
 def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Number]]) -> Hierarchy:
@@ -60,7 +61,8 @@ def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Nu
     numbers = list(scale.values())
     for level, starts in enumerate(edges):
         _refuse_empty(f"edges of level {level + 1}", starts)
-        stray = next((edge for edge in starts if level and edge not in edges[level - 1]), None)
+        known = set(edges[level - 1]) if level else set(starts)
+        stray = next((edge for edge in starts if edge not in known), None)
         if stray is not None:
             raise ParameterError(
                 f"the edge {stray} of level {level + 1} is no edge of level {level}; "
@@ -68,7 +70,8 @@ def custom_intervals(values: Sequence[Number | str], edges: Sequence[Sequence[Nu
             )
         if numbers[0] < min(starts):
             raise ParameterError(f"the value {numbers[0]} lies before the first edge {min(starts)}; add an edge")
-    columns = [[max(edge for edge in starts if edge <= number) for number in numbers] for starts in edges]
+    in_order = [sorted(starts) for starts in edges]
+    columns = [[starts[bisect_right(starts, number) - 1] for number in numbers] for starts in in_order]
     return _stack_levels(list(scale), [_tight_ranges(list(scale), column) for column in columns])
 
 
@@ -185,6 +188,52 @@ def aligned_interval(value: Number, width: Number, origin: Number = 0) -> str:
     """
     start = origin + (value - origin) // width * width
     return range_text(str(start), str(start + width - 1), whole=True)
+
+
+def _aligned_intervals(numbers: Sequence[Number], width: Number, origin: Number) -> list[str]:
+    """Return the interval of every number; those that share one share its text, which saves memory."""
+    labels: dict[Number, str] = {}
+    found = []
+    for number in numbers:
+        place = (number - origin) // width
+        if place not in labels:
+            labels[place] = aligned_interval(number, width, origin)
+        found.append(labels[place])
+    return found
+
+
+def decimal_edges(first: Number, last: Number, width: Number, origin: Number = 0) -> tuple[str, str]:
+    """Return the edges, as texts, of the intervals of a width from the one of `first` to the one of `last`.
+
+    Decimals are written exactly, and edges lie outwards where binary fractions are a hair off.
+
+    >>> decimal_edges(1.7, 2.25, 0.5), decimal_edges(0.3, 0.3, 0.1)
+    (('1.5', '2.5'), ('0.2', '0.3'))
+    """
+    step, start = Decimal(str(width)), Decimal(str(origin))
+    low, high = ((number - origin) // width for number in (first, last))
+    below, above = start + Decimal(low) * step, start + (Decimal(high) + 1) * step
+    below -= step * (below > Decimal(str(first)))
+    above += step * (above < Decimal(str(last)))
+    return _plain(below), _plain(above)
+
+
+def _plain(number: Decimal) -> str:
+    """Return a number as digits, or with an exponent where those would be many."""
+    short = number.normalize()
+    return f"{short:f}" if -LONG < short.adjusted() < LONG else str(float(short))
+
+
+def _edged_intervals(numbers: Sequence[Number], width: Number, origin: Number) -> list[str]:
+    """Return the interval of every number, in rising order, by the edges that it lies between."""
+    members: dict[Number, list[Number]] = {}
+    for number in numbers:
+        members.setdefault((number - origin) // width, []).append(number)
+    labels = {
+        place: range_text(*decimal_edges(found[0], found[-1], width, origin), whole=False)
+        for place, found in members.items()
+    }
+    return [labels[(number - origin) // width] for number in numbers]
 
 
 def _stack_levels(values: Sequence[object], levels: Sequence[Sequence[str]]) -> Hierarchy:

@@ -15,6 +15,7 @@ from typing import Any
 from sfumato.core.calendar import MONTHS
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.hierarchy import builders as build
+from sfumato.hierarchy.limits import MOST_LEVELS, refuse_large
 from sfumato.hierarchy.tree import Hierarchy
 
 KEYS = {
@@ -23,8 +24,6 @@ KEYS = {
     "dates": ("first", "last", "steps"),
     "ordered": ("values", "sizes"),
 }
-
-LONGEST = 40_000  # days of a hierarchy by hours: more than a century
 
 
 def read_hierarchy(path: str | Path) -> Hierarchy:
@@ -45,8 +44,10 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"hierarchy '{path}' cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number with thousands of digits
         raise SchemaError(f"hierarchy '{path}' is not valid TOML: {error}") from error
+    except RecursionError:
+        raise SchemaError(f"hierarchy '{path}' is nested too deeply; give at most {MOST_LEVELS} levels") from None
     return hierarchy_from_mapping(content, f"hierarchy '{path}'")
 
 
@@ -70,6 +71,8 @@ def hierarchy_from_mapping(content: Mapping[str, Any], name: str = "hierarchy") 
 
 
 def _paths(node: Mapping[str, Any], above: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
+    if len(above) > MOST_LEVELS:
+        raise SchemaError(f"{name} is nested too deeply; give at most {MOST_LEVELS} levels")
     for label, below in node.items():
         if isinstance(below, dict) and below:
             yield from _paths(below, (label, *above), name)
@@ -95,29 +98,46 @@ def _build_by_rule(content: Mapping[str, Any], name: str) -> Hierarchy:
         return BUILDERS[rule](content)
     except KeyError as error:
         raise SchemaError(f"{name}: builder '{rule}' needs the key {error}") from error
-    except (TypeError, AttributeError, ValueError) as error:
+    except (TypeError, AttributeError, ValueError, ArithmeticError) as error:
         if isinstance(error, ParameterError):
             raise SchemaError(f"{name}: {error}") from error
         raise SchemaError(f"{name}: builder '{rule}' cannot use a value of the wrong kind: {error}") from error
 
 
 def _intervals(content: Mapping[str, Any]) -> Hierarchy:
-    values = content["values"] if "values" in content else range(content["low"], content["high"] + 1)
-    if "edges" in content:
+    edges = "edges" in content
+    levels = len(content["edges" if edges else "widths"])
+    if "values" in content:
+        values = content["values"]
+        refuse_large(len(values), levels)
+    else:
+        refuse_large(content["high"] - content["low"] + 1, levels)
+        values = range(content["low"], content["high"] + 1)
+    if edges:
         return build.custom_intervals(values, content["edges"])
     return build.intervals(values, content["widths"], content.get("origin", 0))
 
 
 def _dates(content: Mapping[str, Any]) -> Hierarchy:
     first, last = (_day(content[key]).toordinal() for key in ("first", "last"))
-    days = [dt.date.fromordinal(number) for number in range(first, last + 1)]
     steps = content.get("steps", list(MONTHS))
-    if not {"hour", "day"} & {*steps[:1]}:
+    by_clock = bool({"hour", "day"} & {*steps[:1]})
+    hours = range(24) if steps[:1] == ["hour"] else (0,)
+    refuse_large((last - first + 1) * len(hours), len(steps))
+    days = [dt.date.fromordinal(number) for number in range(first, last + 1)]
+    if not by_clock:
         return build.dates(days, steps)
-    if len(days) > LONGEST:
-        raise ParameterError(f"a hierarchy of times spans {len(days)} days; give at most {LONGEST}, or other steps")
-    hours = range(24) if steps[0] == "hour" else (0,)
     return build.times([dt.datetime.combine(day, dt.time(hour)) for day in days for hour in hours], steps)
+
+
+def _prefixes(content: Mapping[str, Any]) -> Hierarchy:
+    refuse_large(len(content["values"]), len(content["lengths"]))
+    return build.prefixes(content["values"], content["lengths"])
+
+
+def _ordered(content: Mapping[str, Any]) -> Hierarchy:
+    refuse_large(len(content["values"]), len(content.get("sizes", "")))
+    return build.ordered(content["values"], content.get("sizes"))
 
 
 def _day(value: object) -> dt.date:
@@ -126,7 +146,7 @@ def _day(value: object) -> dt.date:
 
 BUILDERS: dict[str, Callable[[Mapping[str, Any]], Hierarchy]] = {
     "intervals": _intervals,
-    "prefixes": lambda content: build.prefixes(content["values"], content["lengths"]),
+    "prefixes": _prefixes,
     "dates": _dates,
-    "ordered": lambda content: build.ordered(content["values"], content.get("sizes")),
+    "ordered": _ordered,
 }

@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from sfumato.core.cells import SUPPRESSED, literal
 from sfumato.errors import SchemaError
+from sfumato.hierarchy.limits import MOST_LEVELS
 
 Tree: TypeAlias = "dict[str, Tree]"
 
@@ -99,12 +101,13 @@ class Hierarchy:
     @cached_property
     def shared(self) -> npt.NDArray[np.int32]:
         """How many labels, counted from the root, leaf i shares with leaf i-1 (0 for the first)."""
-        counts = np.zeros(len(self.paths), dtype=np.int32)
-        for index in range(1, len(self.paths)):
-            before, here = self.paths[index - 1][::-1], self.paths[index][::-1]
-            while before[counts[index]] == here[counts[index]]:
-                counts[index] += 1
-        return counts
+        counts = [0] * len(self.paths)
+        for index, (before, here) in enumerate(pairwise(self.paths), start=1):
+            depth = 0
+            while before[-depth - 1] == here[-depth - 1]:
+                depth += 1
+            counts[index] = depth
+        return np.array(counts, dtype=np.int32)
 
     def label(self, first: int, last: int) -> str:
         """Return the label of the lowest node that covers leaves `first` to `last`, as a published cell."""
@@ -115,10 +118,11 @@ class Hierarchy:
 
     def nodes(self) -> Iterator[tuple[str, int, int, int]]:
         """Yield every node as (label, steps above the leaves, first leaf, one past the last leaf)."""
+        shared = [*self.shared.tolist(), -1]
         for level in range(self._levels):
             start = 0
             for index in range(1, len(self.paths) + 1):
-                if index == len(self.paths) or self.paths[index][level:] != self.paths[start][level:]:
+                if shared[index] < self._levels - level:  # the node differs from the one before, or the leaves end
                     yield self.paths[start][level], level, start, index
                     start = index
 
@@ -134,6 +138,8 @@ def _walk(tree: Tree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _refuse_inconsistent(paths: list[tuple[str, ...]], name: str) -> None:
     width = len(paths[0])
+    if width > MOST_LEVELS + 1:
+        raise SchemaError(f"{name} row 1: found {width} levels; give at most {MOST_LEVELS + 1}")
     parents: dict[tuple[int, str], str] = {}
     seen: set[str] = set()
     for number, path in enumerate(paths, start=1):

@@ -44,6 +44,10 @@ MEMORY = (
     "A device writes what it spends to its ledger before a report leaves, and draws nothing beyond its budget.",
 )
 CLAMPED = "The mean and its interval were kept within the bounds. This is post-processing."
+SILENT = (
+    "A row whose value is missing, cannot be read, or lies outside the declared domain or bounds has no report: the "
+    "number of reports shows how many others there are, and no promise covers that."
+)
 DRAWN = "Every report was drawn at random from what its device holds, before it left the device."
 SEEDED = "reports were drawn from a seed; whoever knows the seed can undo them: for tests only"
 
@@ -102,6 +106,18 @@ def with_memory(card: Card, budget: float) -> Card:
     guarantee = _local(Guarantee.of(person_promise(once, DEVICE, answers), **stated, **further))
     others = [sentence for sentence in card.assumptions if "Fresh reports of the same device add up" not in sentence]
     return msgspec.structs.replace(card, guarantee=guarantee, assumptions=[*MEMORY, *others])
+
+
+def for_silent_rows(card: Card) -> Card:
+    """Return the card of reports that were made from the rows of a table, some of which may have none.
+
+    The sentence is on every such card, whether there are silent rows or not.
+
+    >>> from sfumato.local import OptimizedUnary
+    >>> for_silent_rows(OptimizedUnary(["a", "b"], 1).card(10)).assumptions[-1][:40]
+    'A row whose value is missing, cannot be '
+    """
+    return msgspec.structs.replace(card, assumptions=[*card.assumptions, SILENT])
 
 
 def mean_card(

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +29,7 @@ from sfumato.table.io import read_hashed
 
 if TYPE_CHECKING:
     from sfumato.local.collector.tally import Tally
+    from sfumato.local.intake import SilentRows
     from sfumato.local.means.base import MeanProtocol
 
 DOOR = "local"
@@ -93,25 +94,33 @@ class CollectionCharge:
         return told.for_ledger(Ledger.open(self.ledger).head.text)
 
 
+class PaidTally(NamedTuple):
+    """The tally that was paid for, and the rows that have no report in it."""
+
+    tally: MeanTally
+    others: SilentRows
+
+
 def paid_mean_tally(
     charge: CollectionCharge,
     protocol: MeanProtocol,
     table: Table | str | Path,
     column: str,
     reading: Reading | None = None,
-) -> MeanTally:
+    max_failed: float | None = None,
+) -> PaidTally:
     """Return the tally of one fresh report of every row, paid for before it is drawn; or the one of an earlier time.
 
-    Rows that cannot be reported are refused before anything is paid.
+    Columns of which too many rows cannot be reported are refused before anything is paid.
     """
-    from sfumato.local.columns import column_numbers
+    from sfumato.local.intake import reported_numbers
 
     if isinstance(table, Table):
         held, digest, name = table, open_rows(table.frame, Schema()).fingerprint(), "rows"
     else:
         held, digest = read_hashed(table, reading=reading)
         name = Path(table).name
-    numbers = protocol.checked(column_numbers(held.column(column), reading))
+    numbers, others = reported_numbers(protocol, held.column(column), reading, max_failed)
     if numbers.size < LEAST_REPORTS:
         raise InputError(f"a mean needs at least {LEAST_REPORTS} reports; the column has {numbers.size} rows")
     asked = {"mean": column, "protocol": protocol.name, "design": protocol.design_hash, "rows": digest}
@@ -120,10 +129,11 @@ def paid_mean_tally(
         return json.dumps(msgspec.structs.asdict(protocol.aggregate(protocol.report_many(numbers)))).encode()
 
     kept = json.loads(charge.buy(protocol.promise, asked, [name], draw))
-    return MeanTally(
+    tally = MeanTally(
         design=kept["design"],
         counts=tuple(kept["counts"]),
         sums=tuple(kept["sums"]),
         squares=tuple(kept["squares"]),
         rejected=kept["rejected"],
     )
+    return PaidTally(tally, others)

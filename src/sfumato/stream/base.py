@@ -21,6 +21,7 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release import Card
+from sfumato.stream.state import seal, unseal
 
 if TYPE_CHECKING:
     from sfumato.schema import Schema
@@ -278,7 +279,7 @@ class Publisher(ColumnFactory, ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file that only its owner may read, all or nothing."""
-        write_durably(Path(path), self.state())
+        write_durably(Path(path), seal(self.state()))
 
     def load(self, path: str | Path) -> None:
         """Go on from a state that `save` wrote."""
@@ -286,4 +287,4 @@ class Publisher(ColumnFactory, ABC):
             state = Path(path).read_bytes()
         except OSError as error:
             raise InputError(f"state '{path}' cannot be read: {error}") from error
-        self.restore(state)
+        self.restore(unseal(state))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sfumato.errors import InputError
 
 MAGIC = b"sfumato-stream-1"
+SEALED = b"sfumato-sealed-1"
 LENGTH = 8
 
 Array = npt.NDArray[Any]
@@ -85,6 +86,31 @@ def unpack(state: bytes, publisher: str, parameters: Mapping[str, Any]) -> Saved
         arrays[name] = np.frombuffer(state[start : start + size], dtype=dtype).reshape(shape).copy()
         start += size
     return Saved(arrays, header.plain)
+
+
+def seal(state: bytes) -> bytes:
+    """Return a state with its hash before it, by which a flipped bit is seen.
+
+    >>> unseal(seal(b"state"))
+    b'state'
+    """
+    return SEALED + hashlib.sha256(state).digest() + state
+
+
+def unseal(sealed: bytes) -> bytes:
+    """Return the state that `seal` was given, or refuse one that was damaged.
+
+    >>> unseal(seal(b"state")[:-1])
+    Traceback (most recent call last):
+    sfumato.errors.InputError: the state is damaged; restore an earlier one
+    """
+    if sealed.startswith(MAGIC):
+        return sealed  # of a version that did not seal
+    start = len(SEALED) + hashlib.sha256().digest_size
+    state = sealed[start:]
+    if not sealed.startswith(SEALED) or sealed[len(SEALED) : start] != hashlib.sha256(state).digest():
+        raise InputError("the state is damaged; restore an earlier one")
+    return state
 
 
 def _header(state: bytes) -> tuple[Header, int]:

@@ -124,6 +124,45 @@ def test_a_ledger_that_was_rolled_back_contradicts_a_kept_card(path: Path, tmp_p
     assert "rolled back and used again" in found
 
 
+@pytest.mark.parametrize("statement", ["UPDATE account SET epsilon = '0.1'", None])
+def test_a_ledger_that_shrinks_while_a_process_uses_it_is_refused(
+    path: Path, tmp_path: Path, statement: str | None
+) -> None:
+    """It was whole when it was opened, and is not opened again."""
+    ledger = Ledger.create(path, Budget(1), {"table": "rides"})
+    ask(ledger, "first")
+    shutil.copy(path, tmp_path / "copy")
+    ask(ledger, "second")
+    if statement is None:
+        shutil.copy(tmp_path / "copy", path)
+    else:
+        changed(path, statement)
+    with pytest.raises(InputError, match="rolled back or is damaged"):
+        ask(ledger, "third")
+
+
+@pytest.mark.parametrize("end", ["-wal", ".format-1"])
+def test_what_lies_beside_a_ledger_is_not_taken_for_it(path: Path, end: str) -> None:
+    beside = path.with_name(f"{path.name}{end}")
+    if end == "-wal":
+        used(path)
+        beside.write_bytes(b"")
+        with pytest.raises(InputError, match="sfumato writes no such log"):
+            Ledger.open(path)
+        return
+    Ledger.open(old_ledger(path))
+    with pytest.raises(InputError, match="a copy of a ledger as it was before its format changed"):
+        Ledger.open(beside)
+
+
+def test_an_old_ledger_whose_total_is_not_the_sum_of_its_entries_is_refused(path: Path) -> None:
+    changed(old_ledger(path), "UPDATE account SET epsilon = '0.1'")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="is damaged, nothing was answered"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
 def test_a_card_of_another_ledger_is_found(path: Path, tmp_path: Path) -> None:
     other = Ledger.create(tmp_path / "other", Budget(1), {"table": "rides"})
     Ledger.create(path, Budget(1), {"table": "rides"})
@@ -199,3 +238,18 @@ def test_a_migration_that_cannot_keep_a_copy_changes_nothing(path: Path) -> None
     with pytest.raises(InputError, match="in the way"):
         Ledger.open(path)
     assert path.read_bytes() == before
+
+
+def test_a_migration_that_was_killed_after_its_copy_is_done_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = old_ledger(path).read_bytes()
+
+    def killed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("sfumato.dp.ledger.migration._link_everything", killed)
+        Ledger.open(path)
+    assert path.with_name("rides.ledger.format-1").exists()
+    assert path.read_bytes() == before
+    assert Ledger.open(path).spent == Cost("0.5")
+    assert verify(path) == []

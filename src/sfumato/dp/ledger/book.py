@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from sfumato.core.hash_chain import EMPTY, Head
-from sfumato.dp.ledger.store import Account, EntryRecord, Link, Purse
+from sfumato.dp.ledger.store import Account, EntryRecord, EntryRow, Link, Purse
 from sfumato.errors import ParameterError
 from sfumato.promise.cost import Accountant, Budget, Cost, amount
 
@@ -64,7 +64,7 @@ class SqliteBook:
         if row is None:
             raise sqlite3.DatabaseError("no account")
         budget = Budget(_read_amount(row[1]), _read_amount(row[2]), Accountant(row[0]), _read_amount(row[3]))
-        return Account(budget, closed=bool(row[4]), spent=_cost(*row[5:8]), frozen=row[8])
+        return Account(budget, closed=bool(row[4]), spent=read_cost(*row[5:8]), frozen=row[8])
 
     def spend(self, spent: Cost) -> None:
         self._connection.execute("UPDATE account SET epsilon = ?, delta = ?, rho = ?", _texts(spent))
@@ -78,7 +78,7 @@ class SqliteBook:
         if row is None:
             return None
         share = None if row[0] is None else Cost(epsilon=_read_amount(row[0]), rho=_read_amount(row[1]))
-        return Purse(share, _cost(*row[2:]))
+        return Purse(share, read_cost(*row[2:]))
 
     def fill_purse(self, analyst: str, spent: Cost) -> None:
         sql = (
@@ -130,6 +130,13 @@ class SqliteBook:
         rows = self._connection.execute(sql, (after, PAGE)).fetchall()
         return [_read_entry(row) for row in rows]
 
+    def rows(self, after: int) -> list[EntryRow]:
+        sql = (
+            "SELECT number, time, analyst, version, hash, question, epsilon, delta, rho, again, answered, door, data, "
+            "outside FROM entry WHERE number > ? ORDER BY number LIMIT ?"
+        )
+        return self._connection.execute(sql, (after, PAGE)).fetchall()
+
     def terms(self) -> str:
         return str(self._connection.execute("SELECT terms FROM account").fetchone()[0])
 
@@ -153,26 +160,21 @@ class SqliteBook:
         return head
 
     def links(self, after: int) -> list[Link]:
-        sql = "SELECT kind, happened, number, digest FROM link WHERE number > ? ORDER BY number LIMIT ?"
-        rows = self._connection.execute(sql, (after, PAGE)).fetchall()
-        return [Link(kind, happened, Head(number, bytes(digest))) for kind, happened, number, digest in rows]
+        sql = "SELECT number, kind, happened, digest FROM link WHERE number > ? ORDER BY number LIMIT ?"
+        return [Link(*row) for row in self._connection.execute(sql, (after, PAGE)).fetchall()]
 
     def chain_key(self) -> bytes:
-        """Return the secret key of the chain."""
         return bytes(self._connection.execute("SELECT chain_key FROM account").fetchone()[0])
 
     def purses(self) -> dict[str, Purse]:
-        """Return every analyst's purse."""
         names = [name for (name,) in self._connection.execute("SELECT name FROM analyst ORDER BY name")]
         return {name: purse for name in names if (purse := self.purse(name)) is not None}
 
     def versions(self) -> list[tuple[int, str, str]]:
-        """Return number, time and facts of every version."""
         rows = self._connection.execute("SELECT number, time, facts FROM version ORDER BY number").fetchall()
         return [(int(number), str(time), str(facts)) for number, time, facts in rows]
 
     def answers(self) -> Iterator[tuple[bytes, int, bytes]]:
-        """Yield the question's hash, the version and the stored answer, one after the other."""
         for question, version, answer in self._connection.execute("SELECT hash, version, answer FROM answer"):
             yield bytes(question), int(version), bytes(answer)
 
@@ -185,7 +187,7 @@ def _read_entry(row: Sequence[Any]) -> EntryRecord:
         analyst=analyst,
         version=version,
         question=question,
-        cost=_cost(epsilon, delta, rho),
+        cost=read_cost(epsilon, delta, rho),
         again=bool(again),
         answered=bool(answered),
         door=door,
@@ -198,7 +200,12 @@ def _texts(cost: Cost) -> tuple[str, str, str]:
     return str(cost.epsilon), str(cost.delta), str(cost.rho)
 
 
-def _cost(epsilon: str, delta: str, rho: str) -> Cost:
+def read_cost(epsilon: str, delta: str, rho: str) -> Cost:
+    """Return a cost that was written as three texts.
+
+    >>> read_cost("0.1", "0", "0").epsilon
+    Decimal('0.1')
+    """
     return Cost(_read_amount(epsilon), _read_amount(delta), _read_amount(rho))
 
 

@@ -25,15 +25,16 @@ OPENED, VERSION, ENTRY, SETTLED, FROZEN, THAWED, MIGRATED = (
 )
 
 
-def opened(budget: Budget, shares: Mapping[str, Cost] | None, terms: str) -> str:
-    """Return what happened when a ledger was made.
+def opened(budget: Budget, shares: Mapping[str, Cost] | None, terms: str, secret: bytes) -> str:
+    """Return what happened when a ledger was made; the secret is named by its hash.
 
-    >>> opened(Budget(epsilon=1), None, "{}")[:40]
+    >>> opened(Budget(epsilon=1), None, "{}", b"")[:40]
     '{"accountant":"pure","budget":["1","0","'
     """
     named = None if shares is None else {name: costs(share) for name, share in sorted(shares.items())}
     total = [str(budget.epsilon), str(budget.delta), str(budget.rho)]
-    return write({"accountant": str(budget.accountant), "budget": total, "shares": named, "terms": terms})
+    made = {"accountant": str(budget.accountant), "budget": total, "shares": named, "terms": terms}
+    return write({**made, "secret": fingerprint(secret)})
 
 
 def declared(number: int, time: str, facts: str) -> str:
@@ -75,9 +76,9 @@ def reason(text: str) -> str:
     return write({"reason": text})
 
 
-def fingerprint(answer: bytes) -> str:
-    """Return the hash by which the chain names an answer."""
-    return hashlib.sha256(answer).hexdigest()
+def fingerprint(content: bytes) -> str:
+    """Return the hash by which the chain names an answer or the secret."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def costs(cost: Cost) -> list[str]:

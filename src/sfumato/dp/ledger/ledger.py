@@ -7,10 +7,9 @@ the light of all earlier answers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,13 +18,16 @@ from typing import Any
 from sfumato.core.display import as_html, one_line
 from sfumato.core.hash_chain import Head
 from sfumato.dp.ledger import events
+from sfumato.dp.ledger.affordable import analyst_name, charge, purse_of, rest_of_share
 from sfumato.dp.ledger.book import SqliteBook
+from sfumato.dp.ledger.receipts import RECEIPTS
 from sfumato.dp.ledger.register import known_elsewhere, one_at_a_time, remember
 from sfumato.dp.ledger.shares import share_of
 from sfumato.dp.ledger.sqlite import SqliteStore
-from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore, Purse
+from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore
 from sfumato.dp.ledger.terms import Terms
-from sfumato.errors import BudgetExceeded, InputError, ParameterError
+from sfumato.dp.ledger.wholeness import hash_of, refuse_damaged, refuse_younger
+from sfumato.errors import InputError, ParameterError
 from sfumato.promise.cost import Budget, Cost
 from sfumato.random import SecureSource
 
@@ -80,6 +82,7 @@ class Ledger:
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
+        self._last = (0, Cost())  # the newest link and the total that this object has charged to
 
     @classmethod
     def create(
@@ -96,31 +99,41 @@ class Ledger:
         Rows that another ledger knows are refused, since nobody's losses would add up, unless the terms say that the
         two are about other people.
         """
-        shares = None if analysts is None else {_name(who): share_of(budget, share) for who, share in analysts.items()}
+        shares = (
+            None
+            if analysts is None
+            else {analyst_name(who): share_of(budget, share) for who, share in analysts.items()}
+        )
         if shares is not None and not shares:
             raise ParameterError("the ledger names no analyst; name some, or give None to let anybody ask")
         place, first = Path(path).absolute(), _json(facts)
 
-        def begin(book: SqliteBook) -> None:
-            book.declare_terms(terms.to_json())
-            book.link(events.OPENED, events.opened(budget, shares, terms.to_json()))
-            _declare(book, first)
-
         source = SecureSource()
         secrets = source.words(SECRET_WORDS).tobytes(), source.words(SECRET_WORDS).tobytes()
+
+        def begin(book: SqliteBook) -> None:
+            book.declare_terms(terms.to_json())
+            book.link(events.OPENED, events.opened(budget, shares, terms.to_json(), secrets[0]))
+            _declare(book, first)
+
         store = SqliteStore(place)
         with one_at_a_time(place):
             if not terms.other_people:
                 _refuse_second(known_elsewhere(facts, place))
+            remember(place, facts)  # first: a ledger that a crash leaves unlisted would let a second one be made
             store.create(budget, shares, secrets, begin)
-            remember(place, facts)
         return cls(store)
 
     @classmethod
     def open(cls, path: str | Path) -> Ledger:
-        """Return the ledger at a path, after a look whether it is whole."""
-        store = SqliteStore(Path(path).absolute())
-        store.check()
+        """Return the ledger at a path, after a look whether it is whole (`sfumato.dp.ledger.wholeness`)."""
+        return cls.of_store(SqliteStore(Path(path).absolute()))
+
+    @classmethod
+    def of_store(cls, store: LedgerStore) -> Ledger:
+        """Return the ledger in a store; refuse one that is damaged."""
+        with store.opening() as book:
+            refuse_damaged(book, store.name)
         return cls(store)
 
     def _facts(self) -> dict[str, object]:
@@ -218,18 +231,18 @@ class Ledger:
     def spent_by(self, analyst: str) -> Cost:
         """Return what an analyst's questions have cost that analyst, answers paid for by others first included."""
         with self._store.reading() as book:
-            return _purse(book, book.account(), analyst).spent
+            return purse_of(book, book.account(), analyst).spent
 
     def left_for(self, analyst: str) -> Cost:
         """Return what an analyst can spend on a new question: the smaller of the own share's rest and the ledger's."""
         with self._store.reading() as book:
             account = book.account()
-            rest = _rest(account, _purse(book, account, analyst))
+            rest = rest_of_share(account, purse_of(book, account, analyst))
             return account.left if rest is None else rest.smaller(account.left)
 
     def find(self, question: str, version: int, analyst: str) -> bytes | None:
         """Return the stored answer if this analyst has paid for it."""
-        key, name = _key(question), _name(analyst)
+        key, name = hash_of(question), analyst_name(analyst)
         with self._store.reading() as book:
             _refuse_frozen(book.account())
             return None if book.first_payment(key, version, name) is None else book.answer(key, version)
@@ -244,28 +257,39 @@ class Ledger:
         An answer that somebody has paid for before comes with it, charged to this analyst's share alone: the same
         numbers once more reveal nothing more. If this analyst has paid for it, nothing is charged.
         """
-        key = _key(question)
+        with RECEIPTS.charging():
+            entry = self._debit(question, version, analyst, cost, door, data)
+        if entry.answer is None:
+            RECEIPTS.paid(entry.number, entry.cost)
+        return entry
+
+    def _debit(self, question: str, version: int, analyst: str, cost: Cost, door: str, data: str | None) -> Debit:
+        key = hash_of(question)
         with self._store.writing() as book:
             account = book.account()
+            refuse_younger(self._last, (book.head().number, account.spent), self._store.name)
             _refuse_frozen(account)
             account.budget.check(cost)
-            purse = _purse(book, account, analyst)
+            purse = purse_of(book, account, analyst)
             _read_facts(book, version)
             answer, paid = book.answer(key, version), book.first_payment(key, version, analyst)
             if answer is not None and paid is not None:
                 return Debit(paid, question, version, analyst, Cost(), answer)
             again = answer is not None
             record = EntryRecord(0, _now(), analyst, version, question, cost, again, again, door, data)
-            _charge(book, account, purse, record)
-            return Debit(_enter(book, key, record), question, version, analyst, cost, answer)
+            charge(book, account, purse, record)
+            number = _enter(book, key, record)
+            charged = book.head().number, book.account().spent
+        self._last = charged
+        return Debit(number, question, version, analyst, cost, answer)
 
     def list_outside(
         self, question: str, version: int, analyst: str, *, door: str = "table", data: str | None = None
     ) -> int:
         """Return the number of the entry of a release that has no price, listed once, outside the bound."""
-        key = _key(question)
+        key = hash_of(question)
         with self._store.writing() as book:
-            _purse(book, book.account(), analyst)
+            purse_of(book, book.account(), analyst)
             listed = book.first_payment(key, version, analyst)
             if listed is not None:
                 return listed
@@ -274,7 +298,7 @@ class Ledger:
 
     def settle(self, entry: Debit, answer: bytes) -> bytes:
         """Return the answer to show, on the disk: this one, or the one that was stored for the question before."""
-        key = _key(entry.question)
+        key = hash_of(entry.question)
         with self._store.writing() as book:
             if not book.settle(entry.number, key, entry.version):
                 raise ParameterError(f"entry {entry.number} is not in this ledger; settle what its debit returned")
@@ -282,7 +306,8 @@ class Ledger:
             if stored is None:
                 book.keep(key, entry.version, answer)
             book.link(events.SETTLED, events.settled(entry.number, answer if stored is None else None))
-            return answer if stored is None else stored
+        RECEIPTS.kept(entry.number)
+        return answer if stored is None else stored
 
     def declare_version(self, facts: Mapping[str, Any]) -> int:
         """Return the number of a new data version; what was spent on earlier ones stays spent."""
@@ -338,49 +363,6 @@ def _refuse_second(other: Path | None) -> None:
             f"ledger '{other}' knows these rows already; charge it, or say that this one is about other people "
             "(--other-people)"
         )
-
-
-def _purse(book: Book, account: Account, analyst: str) -> Purse:
-    """Return an analyst's purse; a ledger that names its analysts knows no others."""
-    purse = book.purse(_name(analyst))
-    if purse is None and account.closed:
-        raise ParameterError(f"analyst '{analyst}' is not named in this ledger; only named ones may ask")
-    return purse or Purse(None, Cost())
-
-
-def _charge(book: Book, account: Account, purse: Purse, record: EntryRecord) -> None:
-    """Charge the analyst and, unless the answer is shown again, the ledger; refuse before anything is written."""
-    rest = _rest(account, purse)
-    if rest is not None:
-        _afford(account.budget, record.cost, rest, f"analyst '{record.analyst}'")
-    if not record.again:
-        _afford(account.budget, record.cost, account.left, "the ledger")
-        book.spend(account.spent + record.cost)
-    book.fill_purse(record.analyst, purse.spent + record.cost)
-
-
-def _rest(account: Account, purse: Purse) -> Cost | None:
-    """Return what is left of a share, if there is one; it bounds ε or ρ, and for δ the ledger's total is the bound."""
-    if purse.share is None:
-        return None
-    return replace(purse.share, delta=account.budget.total.delta).less(purse.spent)
-
-
-def _afford(budget: Budget, cost: Cost, left: Cost, whose: str) -> None:
-    if not cost <= left:
-        raise BudgetExceeded(budget.amounts(left), budget.amounts(cost), whose)
-
-
-def _name(analyst: str) -> str:
-    if not analyst:
-        raise ParameterError("the analyst has no name; give one")
-    if str(analyst) != analyst or not analyst.isprintable():
-        raise ParameterError(f"the analyst is called {analyst!r}; give a name of printable characters")
-    return analyst
-
-
-def _key(question: str) -> bytes:
-    return hashlib.sha256(question.encode()).digest()
 
 
 def _now() -> str:

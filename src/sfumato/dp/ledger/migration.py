@@ -10,14 +10,18 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from sfumato.core.files import create_file, flush_folder
 from sfumato.core.hash_chain import KEY_BYTES
 from sfumato.dp.ledger import events
-from sfumato.dp.ledger.book import LINKS, SqliteBook
+from sfumato.dp.ledger.book import LINKS, SqliteBook, read_cost
 from sfumato.dp.ledger.terms import Terms
+from sfumato.dp.ledger.wholeness import hash_of
 from sfumato.errors import InputError
+from sfumato.promise.cost import Cost
 from sfumato.random import SecureSource
 
 FIRST, NOW = 1, 2
+KEPT = 0x6B657074  # "kept", in the header of a copy: it must not be taken for a ledger that has budget left
 ADDED = (
     "ALTER TABLE account ADD COLUMN terms TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE account ADD COLUMN frozen TEXT",
@@ -35,6 +39,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if connection.execute("PRAGMA user_version").fetchone()[0] == FIRST:  # not done meanwhile by somebody else
+            _refuse_wrong_sums(SqliteBook(connection), connection)
             _keep_copy(path)
             for statement in (*ADDED, LINKS):
                 connection.execute(statement)
@@ -49,20 +54,45 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise
 
 
+def _refuse_wrong_sums(book: SqliteBook, connection: sqlite3.Connection) -> None:
+    """Refuse totals that are not the sums of the entries: all that the first format can tell of damage."""
+    total, purses = Cost(), dict.fromkeys(book.purses(), Cost())
+    sql = "SELECT hash, question, analyst, again, epsilon, delta, rho FROM entry"
+    for question, text, analyst, again, *cost in connection.execute(sql).fetchall():
+        if bytes(question) != hash_of(text) or analyst not in purses:
+            raise sqlite3.DatabaseError("entry")
+        total = total if again else total + read_cost(*cost)
+        purses[analyst] += read_cost(*cost)
+    account = connection.execute("SELECT epsilon, delta, rho FROM account").fetchone()
+    spent = {name: purse.spent for name, purse in book.purses().items()}
+    if account is None or read_cost(*account) != total or spent != purses:
+        raise sqlite3.DatabaseError("sums")
+
+
 def _keep_copy(path: Path) -> None:
     """Write the file as it is before the change, for its owner alone; a file that is in the way is left alone.
 
-    Another connection reads it: the one that is about to write would wait for itself.
+    A copy that a killed migration left is written again. Another connection reads the ledger: the one that is about
+    to write would wait for itself.
     """
     copy = path.with_name(f"{path.name}.format-{FIRST}")
-    if copy.exists():
+    if copy.exists() and not _is_copy(copy):
         raise InputError(f"file '{copy}' is in the way of a copy of the old ledger; move it away")
-    beside = copy.with_name(f".partial-{os.getpid()}-{copy.name}")
+    beside = copy.with_name(f".{copy.name}.partial")
     beside.unlink(missing_ok=True)
-    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    os.close(create_file(beside))
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(beside)) as target:
         source.backup(target)
+        target.execute(f"PRAGMA application_id = {KEPT}")
+        target.commit()
     beside.replace(copy)
+    flush_folder(copy.parent)
+
+
+def _is_copy(file: Path) -> bool:
+    """Return whether a file is a copy that a migration made, by the mark in SQLite's header (its byte 68)."""
+    with file.open("rb") as opened:
+        return opened.read(72)[68:] == KEPT.to_bytes(4, "big")
 
 
 def _link_everything(connection: sqlite3.Connection) -> None:
@@ -70,7 +100,9 @@ def _link_everything(connection: sqlite3.Connection) -> None:
     book = SqliteBook(connection)
     account = book.account()
     purses = {name: purse.share for name, purse in book.purses().items() if purse.share is not None}
-    book.link(events.OPENED, events.opened(account.budget, purses if account.closed else None, book.terms()))
+    book.link(
+        events.OPENED, events.opened(account.budget, purses if account.closed else None, book.terms(), book.secret())
+    )
     book.link(events.MIGRATED, events.reason(f"from format {FIRST}"))
     for number, time, facts in book.versions():
         book.link(events.VERSION, events.declared(number, time, facts))

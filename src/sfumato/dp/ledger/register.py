@@ -1,18 +1,25 @@
 """Which ledgers there are: a list in the user's state folder, and the folders of the ledger and of its rows.
 
 A second ledger over the same rows would give the same people a second budget, and no filter would count both (Rogers,
-Roth, Ullman & Vadhan 2016 assume one). The list holds paths and fingerprints and is readable by its owner only.
+Roth, Ullman & Vadhan 2016 assume one). The list holds paths, each with a hash of its own, and is readable by its owner
+only. A ledger or a line of the list that is damaged is no proof that there is none, so it is refused.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from sfumato.core.files import flush_folder, open_lock, state_folder, write_durably
+from sfumato.core.files.journal import PREFIX
+from sfumato.dp.ledger.sqlite import FORMAT, SqliteStore
+from sfumato.dp.ledger.wholeness import refuse_damaged
+from sfumato.errors import InputError
 
 MAGIC = b"SQLite format 3\x00"
 APPLICATION_AT = 68  # in the header of a SQLite file
@@ -63,7 +70,7 @@ def _open_lock(folder: Path) -> int | None:
     place = state_folder()
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(place / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        return open_lock(place / LOCK)
     except OSError:
         with suppress(OSError):
             return os.open(folder, os.O_RDONLY)
@@ -81,23 +88,13 @@ def remember(ledger: Path, facts: Mapping[str, Any]) -> bool:
     place = state_folder()
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        line = json.dumps({"ledger": str(ledger)}) + "\n"
-        descriptor = os.open(place / LISTED, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(line)
+        flush_folder(place.parent)
+        line = json.dumps({"ledger": str(ledger), "check": _mark(str(ledger))}) + "\n"
+        listed = place / LISTED
+        write_durably(listed, (listed.read_bytes() if listed.exists() else b"") + line.encode())
     except OSError:
         return False
     return True
-
-
-def state_folder() -> Path:
-    """Return the folder where a user's programs keep what they must remember (XDG base directories).
-
-    >>> state_folder().name
-    'sfumato'
-    """
-    given = os.environ.get("XDG_STATE_HOME")
-    return (Path(given) if given else Path(os.path.expanduser("~")) / ".local" / "state") / "sfumato"  # noqa: PTH111
 
 
 def _candidates(facts: Mapping[str, Any], ledger: Path) -> Iterator[Path]:
@@ -115,45 +112,67 @@ def _candidates(facts: Mapping[str, Any], ledger: Path) -> Iterator[Path]:
 
 
 def _listed() -> list[Path]:
-    """Return the paths of the list; a line that cannot be read is passed over."""
+    """Return the paths of the list; a line that is damaged is refused: it may name the ledger that is looked for."""
+    place = state_folder() / LISTED
     try:
-        lines = (state_folder() / LISTED).read_text(encoding="utf-8").splitlines()
+        lines = place.read_bytes().split(b"\n")
     except OSError:
         return []
-    found = []
-    for line in lines:
-        with suppress(ValueError, TypeError, KeyError):
-            found.append(Path(json.loads(line)["ledger"]))
-    return found
+    found = [(number, _read_line(line)) for number, line in enumerate(lines, start=1) if line]
+    for number, path in found:
+        if path is None:
+            raise InputError(
+                f"the list of ledgers '{place}' is damaged in line {number}; correct the path in it, or remove the line"
+            )
+    return [path for _, path in found if path is not None]
+
+
+def _read_line(line: bytes) -> Path | None:
+    """Return the path in a line; older lines have no hash of it."""
+    try:
+        said = json.loads(line)
+        path = said.pop("ledger")
+        whole = isinstance(path, str) and said in ({}, {"check": _mark(path)}) and "\0" not in path
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return Path(path) if whole else None
+
+
+def _mark(path: str) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return sorted(entry for entry in folder.iterdir() if entry.is_file())
+        files = [entry for entry in folder.iterdir() if entry.is_file()]
+        return sorted(file for file in files if not file.name.startswith(PREFIX))  # a creation that was killed
     except OSError:
         return []
 
 
 def _is_ledger(path: Path) -> bool:
+    """Whether a file begins as ledgers do; one byte may be damaged, and opening it will tell."""
     try:
         with path.open("rb") as file:
             header = file.read(APPLICATION_AT + 4)
     except OSError:
         return False
-    return header.startswith(MAGIC) and header[APPLICATION_AT:] == APPLICATION
+    found, right = header[: len(MAGIC)] + header[APPLICATION_AT:], MAGIC + APPLICATION
+    return len(found) == len(right) and sum(one != other for one, other in zip(found, right, strict=True)) <= 1
 
 
 def _fingerprints(path: Path) -> set[str]:
-    """Return the fingerprints of all versions that a ledger declares; none where it cannot be read."""
+    """Return the fingerprints of all versions that a ledger declares; refuse one that cannot be read."""
+    store = SqliteStore(path.absolute())
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as connection:
-            rows = connection.execute("SELECT facts FROM version").fetchall()
-    except sqlite3.Error:
-        return set()
-    found: set[str] = set()
-    for (facts,) in rows:
-        with suppress(ValueError):
-            mark = json.loads(facts).get("fingerprint")
-            if isinstance(mark, str):
-                found.add(mark)
-    return found
+        chained = store.format() == FORMAT
+        with store.reading() as book:
+            if chained:
+                refuse_damaged(book, store.name)
+            marks = [json.loads(facts).get("fingerprint") for _, _, facts in book.versions()]
+    except (InputError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"ledger '{path}' is damaged or cannot be read, so that nobody can tell whether it knows these rows; "
+            "restore it, move it away, or say that this one is about other people (--other-people)"
+        ) from error
+    return {mark for mark in marks if isinstance(mark, str)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ from pathlib import Path
 
 from sfumato.core.files import Staging
 from sfumato.dp.ledger.book import LINKS, TABLES, SqliteBook
-from sfumato.dp.ledger.migration import migrate
+from sfumato.dp.ledger.migration import FIRST, KEPT, migrate
+from sfumato.dp.ledger.shape import refuse_other_shape
 from sfumato.errors import InputError
 from sfumato.promise.cost import Budget, Cost
 
 FORMAT = 2
 APPLICATION = 0x7366756D  # "sfum", in the file's header
 PATIENCE_SECONDS = 60.0
+GLANCE_SECONDS = 0.003
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,11 @@ class SqliteStore:
     """
 
     path: Path
+
+    @property
+    def name(self) -> str:
+        """What errors call the ledger."""
+        return str(self.path)
 
     def create(
         self,
@@ -48,12 +56,12 @@ class SqliteStore:
         if self.path.exists():
             hint = "open it, or choose another name (a ledger that is removed forgets what was spent)"
             raise InputError(f"ledger '{self.path}' exists; {hint}")
-        for left in (self.path.with_name(f"{self.path.name}{end}") for end in ("-journal", "-wal")):
+        for end in ("-journal", "-wal"):
+            left = self.path.with_name(f"{self.path.name}{end}")
             if left.exists():
                 raise InputError(f"file '{left}' is left from another ledger '{self.path}'; move both away together")
         with Staging() as staging:
-            temporary = staging.place(self.path)
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            temporary = staging.place(self.path, secret=True)
             with _explain_sqlite_errors(self.path), closing(_connect(temporary)) as connection:
                 connection.executescript(f"{TABLES}{LINKS};")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -64,26 +72,57 @@ class SqliteStore:
                 connection.execute("COMMIT")
         _flush_folder(self.path.parent)
 
-    def check(self) -> None:
-        """Refuse a file that is missing, is no ledger, is of a newer format, or is damaged."""
+    @contextmanager
+    def opening(self) -> Iterator[SqliteBook]:
+        """Give the book as `reading` does; refuse a file that is missing, no ledger, of a newer format, or damaged.
+
+        One transaction serves all: where others write, waiting for a second one could take long.
+        """
+        self._refuse_no_file()
+        with _explain_sqlite_errors(self.path), closing(_connect(self.path)) as connection:
+            _begin_reading(connection)
+            number = self._read_format(connection)
+            if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":  # indexes are compared as well
+                raise sqlite3.DatabaseError("integrity check")
+            if number == FIRST:
+                connection.execute("COMMIT")
+                migrate(connection, self.path)
+                connection.execute("BEGIN")
+            refuse_other_shape(connection)
+            yield SqliteBook(connection)
+
+    def _refuse_no_file(self) -> None:
         if not self.path.exists():
             raise InputError(f"there is no ledger '{self.path}'; create one first")
         if not self.path.is_file():
             raise InputError(f"'{self.path}' is not a ledger but a folder or device; give the ledger's file")
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if log.exists():
+            raise InputError(
+                f"file '{log}' lies beside the ledger, and sfumato writes no such log; if another program made it, let "
+                "that program close the ledger, else move it away"
+            )
+
+    def format(self) -> int:
+        """Return the number of the file's format."""
         with _explain_sqlite_errors(self.path), closing(_connect(self.path)) as connection:
-            application = connection.execute("PRAGMA application_id").fetchone()[0]
-            number = connection.execute("PRAGMA user_version").fetchone()[0]
-            if application != APPLICATION:
-                raise InputError(f"file '{self.path}' is not a ledger of sfumato; give the ledger's file")
-            if number > FORMAT:
-                newer = f"has format {number}, this sfumato reads up to {FORMAT}"
-                raise InputError(f"ledger '{self.path}' {newer}; use the sfumato that wrote it")
-            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise sqlite3.DatabaseError("quick check")
-            if number < FORMAT:
-                migrate(connection, self.path)
-            connection.execute("BEGIN")  # account and newest link of one moment, whoever writes meanwhile
-            _check_head(SqliteBook(connection))
+            return self._read_format(connection)
+
+    def _read_format(self, connection: sqlite3.Connection) -> int:
+        """Return the number of the file's format; refuse what is no ledger and what a newer sfumato wrote."""
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        number = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if application == KEPT:
+            old = f"file '{self.path}' is a copy of a ledger as it was before its format changed"
+            raise InputError(f"{old}; what was spent since is not in it: give the ledger itself")
+        if application != APPLICATION:
+            raise InputError(f"file '{self.path}' is not a ledger of sfumato; give the ledger's file")
+        if number > FORMAT:
+            newer = f"has format {number}, this sfumato reads up to {FORMAT}"
+            raise InputError(f"ledger '{self.path}' {newer}; use the sfumato that wrote it")
+        if number not in {FIRST, FORMAT}:
+            raise sqlite3.DatabaseError("format")
+        return number
 
     @contextmanager
     def reading(self) -> Iterator[SqliteBook]:
@@ -117,6 +156,23 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _begin_reading(connection: sqlite3.Connection) -> None:
+    """Begin to read as soon as no writer is in the way: SQLite alone would look only ten times a second."""
+    patience = time.monotonic() + PATIENCE_SECONDS
+    connection.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            connection.rollback()
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                raise
+            time.sleep(GLANCE_SECONDS)
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
+
+
 def _open_account(
     connection: sqlite3.Connection, budget: Budget, shares: Mapping[str, Cost] | None, secrets: tuple[bytes, bytes]
 ) -> None:
@@ -128,15 +184,6 @@ def _open_account(
     connection.execute(sql, (*terms, shares is not None, *secrets))
     rows = [(name, str(share.epsilon), str(share.rho)) for name, share in (shares or {}).items()]
     connection.executemany("INSERT INTO analyst (name, share_epsilon, share_rho) VALUES (?, ?, ?)", rows)
-
-
-def _check_head(book: SqliteBook) -> None:
-    """Refuse a ledger whose account is not the one that its newest link speaks of."""
-    book.account()
-    head = book.head()
-    last = book.links(max(head.number - 1, 0))
-    if not head.number or len(last) != 1 or last[0].head != head:
-        raise sqlite3.DatabaseError("head of the chain")
 
 
 def _flush_folder(folder: Path) -> None:
@@ -157,6 +204,8 @@ def _explain_sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         raise InputError(_SENTENCES.get(code, _OTHER).format(path=path, error=error)) from error
+    except UnicodeDecodeError as error:  # in a message of SQLite about a damaged file
+        raise InputError(_SENTENCES[sqlite3.SQLITE_CORRUPT].format(path=path)) from error
 
 
 _SENTENCES = {

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.ledger.store import EntryRecord
 from sfumato.promise.cost import Budget
+from sfumato.table.database import without_password
 
 
 def statement(ledger: Ledger) -> dict[str, Any]:
@@ -36,12 +37,18 @@ def statement(ledger: Ledger) -> dict[str, Any]:
         "frozen": ledger.frozen,
         "head": ledger.head.text,
         "version": ledger.version,
-        "facts": {name: value for name, value in facts.items() if name not in {"fingerprint", "reading"}},
+        "facts": _shown(facts),
         "data_sets": sorted({*_names(facts), *(entry["data"] for entry in entries if entry["data"])}),
         "doors": sorted({entry["door"] for entry in entries}),
         "outside_the_bound": [entry["number"] for entry in entries if entry["outside_the_bound"]],
         "entries": entries,
     }
+
+
+def _shown(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts that may be shown; a ledger of an earlier sfumato may hold a password in its address."""
+    hidden = {"data": without_password(facts["data"])} if isinstance(facts.get("data"), str) else {}
+    return {name: value for name, value in {**facts, **hidden}.items() if name not in {"fingerprint", "reading"}}
 
 
 def _names(facts: dict[str, Any]) -> list[str]:

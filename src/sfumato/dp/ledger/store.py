@@ -5,9 +5,10 @@ A store gives transactions in the sense of Gray & Reuter (1993): alone, whole, a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sfumato.core.hash_chain import Head
 from sfumato.promise.cost import Budget, Cost
@@ -67,17 +68,27 @@ class EntryRecord:
     outside: bool = False
 
 
-@dataclass(frozen=True)
-class Link:
-    """One link of the ledger's chain: what kind of thing happened, as JSON, and the head after it.
+EntryRow = tuple[
+    int, str, str, int, bytes, str, str, str, str, bool | int, bool | int, str, str | None, bool | int
+]  # number, time, analyst, version, hash, question, three amounts, again, answered, door, data, outside
 
-    >>> Link("thawed", "{}", Head(3, bytes(32))).head.number
+
+class Link(NamedTuple):
+    """One link of the ledger's chain: its number, what kind of thing happened, as JSON, and the hash after it.
+
+    >>> Link(3, "thawed", "{}", bytes(32)).head.number
     3
     """
 
+    number: int
     kind: str
     happened: str
-    head: Head
+    digest: bytes
+
+    @property
+    def head(self) -> Head:
+        """The head after this link."""
+        return Head(self.number, self.digest)
 
 
 class Book(Protocol):
@@ -125,6 +136,18 @@ class Book(Protocol):
     def page(self, after: int) -> list[EntryRecord]:
         """Return some entries that follow a number, in order; none at the end."""
 
+    def rows(self, after: int) -> list[EntryRow]:
+        """Return some entries that follow a number as they are written; none at the end."""
+
+    def purses(self) -> dict[str, Purse]:
+        """Return every analyst's purse."""
+
+    def versions(self) -> list[tuple[int, str, str]]:
+        """Return number, time and facts of every version."""
+
+    def answers(self) -> Iterator[tuple[bytes, int, bytes]]:
+        """Yield the question's hash, the version and the stored answer, one after the other."""
+
     def terms(self) -> str:
         """Return the JSON of the terms declared with the ledger."""
 
@@ -140,9 +163,19 @@ class Book(Protocol):
     def links(self, after: int) -> list[Link]:
         """Return some links that follow a number, in order; none at the end."""
 
+    def chain_key(self) -> bytes:
+        """Return the secret key of the chain."""
+
 
 class LedgerStore(Protocol):
-    """Transactions over a book: `writing` is alone, and durable when its block ends; an error in it undoes all."""
+    """Transactions over a book: `writing` is alone, and durable when its block ends; an error in it undoes all.
 
+    `name` is what errors call the ledger; `opening` reads, having refused what is no ledger or what the store itself
+    finds damaged.
+    """
+
+    @property
+    def name(self) -> str: ...
+    def opening(self) -> AbstractContextManager[Book]: ...
     def reading(self) -> AbstractContextManager[Book]: ...
     def writing(self) -> AbstractContextManager[Book]: ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
+from sfumato.dp.deadline import refuse_stopped
 from sfumato.dp.ledger.ledger import Contract, Debit, Ledger
 from sfumato.errors import ParameterError
 from sfumato.promise import Accountant, Budget, Cost, Neighbours, Promise, ProtectRows, Unit, outside_the_bound
@@ -52,6 +53,7 @@ person (drive): the number of rows is public in the release, so that presence is
     """
     contract = ledger.contract(version)
     cost = price_under(contract, promise)
+    refuse_stopped()
     return ledger.debit(what.question, contract.version, analyst, cost, door=what.door, data=what.data)
 
 

@@ -58,6 +58,11 @@ class Compiled:
     neighbours: Neighbours
 
     @property
+    def labels(self) -> list[str]:
+        """How the columns are called in this question: a name is no part of what is paid for."""
+        return [entry.label for entry in self.query.aggregates]
+
+    @property
     def unknown(self) -> bool:
         """Whether some key's values are not public."""
         return any(isinstance(key, Unknown) for key in self.keys)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.core.threads import most_threads
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
@@ -29,8 +30,8 @@ from sfumato.schema.times import on_walls
 from sfumato.table import ParseReport, Table
 from sfumato.table.table import text_columns
 
+THREADS = 2
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
-    "threads": 2,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -212,7 +213,7 @@ def _connect_frame(frame: pl.DataFrame, schema: Schema) -> Any:
 def _database() -> Any:
     import duckdb
 
-    connection = duckdb.connect(":memory:", config=SETTINGS)
+    connection = duckdb.connect(":memory:", config={**SETTINGS, "threads": min(THREADS, most_threads())})
     connection.execute("SET TimeZone = 'UTC'")
     there = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
     connection.execute(f"SET disabled_optimizers = '{','.join(sorted(there & BY_THE_ROWS))}'")

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sfumato.core.files import create_file
 from sfumato.errors import InputError
 
 OPEN_FILES = Path("/proc/self/fd")  # where Linux gives an open file a name of its own
@@ -110,7 +111,7 @@ class HeldFile:
         """Return the name of a private copy, where an open file has no name of its own."""
         folder = Path(tempfile.mkdtemp())  # for its owner alone
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        copy = os.open(folder / "rows", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        copy = create_file(folder / "rows")
         weakref.finalize(self, os.close, copy)
         for chunk in self._chunks():
             os.write(copy, chunk)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from sfumato.core.arrays import Integers
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill
 from sfumato.core.progress import tell
 from sfumato.errors import InputError
 from sfumato.local.base import CHUNK_REPORTS, LocalProtocol
@@ -163,7 +163,7 @@ class Tally:
             counts=self.counts.tolist(),
         )
         with Staging() as staging:
-            staging.place(path).write_bytes(msgspec.json.encode(content) + b"\n")
+            fill(staging.place(path), msgspec.json.encode(content) + b"\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Tally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -22,6 +23,7 @@ from sfumato.local.base import LocalProtocol
 from sfumato.local.protocol_choice import protocol_class
 from sfumato.local.reports.forms import LARGEST_HEADER, MAGIC, read_blocks, read_lines, report_lines, write_block
 from sfumato.local.reports.report import Report, Reports
+from sfumato.table.formats.unpacking import most_unpacked
 
 if TYPE_CHECKING:
     from sfumato.local.collector.tally import Tally
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 FORMAT = "sfumato-local-reports"
 FORMS = ("lines", "packed")
 VERSION = 1
+COPIES = 4  # of a header that is being read, about
 
 
 def to_header(protocol: LocalProtocol) -> dict[str, Any]:
@@ -103,11 +106,27 @@ def open_reports(path: Path) -> IO[bytes]:
     >>> import pathlib, tempfile
     >>> with open_reports(pathlib.Path(tempfile.mkdtemp()) / "reports.jsonl.gz") as file:
     ...     type(file).__name__
-    'GzipFile'
+    'PlainGzip'
     """
+    file = path.open("wb")
     if path.suffix.casefold() == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "wb"))
-    return path.open("wb")
+        return cast("IO[bytes]", PlainGzip(file))
+    return file
+
+
+class PlainGzip(gzip.GzipFile):
+    """A gzip file that tells neither a name nor a time, and closes the file it is written to."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(filename="", mode="wb", fileobj=file, mtime=0)
+        self._to = file
+
+    def close(self) -> None:
+        """Write the end and close both."""
+        try:
+            super().close()
+        finally:
+            self._to.close()
 
 
 def write_stream(
@@ -224,15 +243,26 @@ def _open_existing(path: str | Path) -> IO[bytes]:
         raise InputError(f"report file '{path}' cannot be read: {error.strerror or error}") from error
 
 
+def _largest_header(file: object) -> int:
+    """Return how long a header may be; what is packed must not become far more than it is."""
+    if not isinstance(file, gzip.GzipFile):
+        return LARGEST_HEADER
+    try:
+        size = os.fstat(file.fileno()).st_size  # of a pipe, 0
+    except OSError:  # in memory
+        size = 0
+    return min(LARGEST_HEADER, most_unpacked(size) // COPIES)
+
+
 def _read_header(file: IO[bytes], where: str) -> tuple[LocalProtocol, bool]:
     """The protocol, and whether packed blocks follow."""
-    start = file.read(len(MAGIC))
+    start, largest = file.read(len(MAGIC)), _largest_header(file)
     packed = start == MAGIC
     if packed:
         length = int.from_bytes(file.read(4), "little")
-        text = file.read(length) if length <= LARGEST_HEADER else b""
+        text = file.read(length) if length <= largest else b""
     else:
-        text = start + file.readline(LARGEST_HEADER) if b"\n" not in start else b""
+        text = start + file.readline(largest) if b"\n" not in start else b""
     try:
         header: Any = json.loads(text)
         stated = header.pop("format")

@@ -1,12 +1,14 @@
 """A device's memory: the report it once drew for a value, sent again for that value, and a ledger of what it spent.
 
 Permanent answers are those of Erlingsson, Pihur & Korolova (2014), section 3: a fresh draw in every round would add up
-until the average tells the value. Everything is on the disk before a report leaves. Standard library only.
+until the average tells the value. Everything is on the disk before a report leaves, with a hash of it all, so that
+damage is refused and gives no budget back. Standard library only.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -16,13 +18,15 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.files import write_durably
+from sfumato.core.files import open_lock, write_durably
 from sfumato.errors import BudgetExceeded, InputError, ParameterError
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.reports.report import Report
 
-FORMAT = "sfumato-device-1"
+FORMAT = "sfumato-device-2"
+WITHOUT_HASH = "sfumato-device-1"
+PARTS = {"format", "budget", "rounds", "answers", "last"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ class Memory:
 
     def _store(self, content: dict[str, Any]) -> None:
         try:
-            write_durably(self.path, json.dumps(content, indent=1).encode("ascii"))
+            whole = {**content, "format": FORMAT}
+            write_durably(self.path, json.dumps({**whole, "hash": _hash(whole)}, indent=1).encode("ascii"))
         except OSError as error:
             raise InputError(
                 f"device file '{self.path}' cannot be written ({error.strerror}), so no report was sent"
@@ -112,7 +117,7 @@ class Memory:
         import fcntl  # only where a device keeps a memory; not every system has it
 
         try:
-            lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            lock = open_lock(self.path.with_name(f".{self.path.name}.lock"))
         except OSError as error:
             raise InputError(f"device file '{self.path}' cannot be opened: {error.strerror}") from error
         try:
@@ -128,9 +133,11 @@ class Memory:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_bytes())
-        known = content["format"] == FORMAT
-        sound = not known or _is_sound(content)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        known = str(content["format"]).startswith(FORMAT[:-1])
+        mark = content.pop("hash", None)
+        whole = mark == _hash(content) if content["format"] == FORMAT else content["format"] == WITHOUT_HASH
+        sound = not known or (whole and set(content) == PARTS and _is_sound(content))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
             f"device file '{path}' is damaged ({error}); restore it, for it says what was spent"
         ) from error
@@ -139,6 +146,11 @@ def _read(path: Path) -> dict[str, Any]:
     if not sound:
         raise InputError(f"device file '{path}' is damaged; restore it, for it says what was spent")
     return content
+
+
+def _hash(content: dict[str, Any]) -> str:
+    """The hash of all that a file says, however it is laid out."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _is_sound(content: dict[str, Any]) -> bool:

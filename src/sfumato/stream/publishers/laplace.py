@@ -80,6 +80,8 @@ class NaiveLaplace(Publisher):
             span = max(self.bounds[1] - self.bounds[0], span or 0.0)
         if span is None:
             raise ParameterError("NaiveLaplace needs bounds, or a sensitivity; give bounds=(low, high)")
+        if not math.isfinite(span):
+            raise ParameterError(f"the bounds {self.bounds} lie too far apart to be subtracted; give narrower ones")
         step = step_for(Fraction(span) / Fraction(self.epsilon), STEPS)
         steps = Fraction(span) / Fraction(step)
         if self.bounds is not None:

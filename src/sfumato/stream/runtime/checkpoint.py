@@ -13,7 +13,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,21 @@ from sfumato.core.hash_chain import EMPTY, Head
 from sfumato.errors import InputError
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
-from sfumato.stream.connectors.file.sink import START, Appended, Nowhere, Outlet, OutputMark, Sink
+from sfumato.stream.connectors.file.outlet import (
+    PRIVATE,
+    START,
+    Appended,
+    Nowhere,
+    Outlet,
+    OutputMark,
+    claimed,
+    keep_private,
+    refuse_there,
+)
+from sfumato.stream.connectors.file.sink import Sink
 from sfumato.stream.intake import Intake
 from sfumato.stream.runtime import noise_key
 
-PRIVATE = 0o600
 FILE = "checkpoint"
 VERSION = 3
 NOTHING_READ = Intake()
@@ -123,6 +133,7 @@ class CheckpointFolder:
     def open(cls, folder: str | Path) -> Iterator[CheckpointFolder]:
         """Yield the store in a folder, made if it is not there, locked until the block ends."""
         with hold_folder(folder, "checkpoint", FILE) as path:
+            keep_private(path / FILE)
             yield cls(path)
 
     @property
@@ -142,7 +153,7 @@ class CheckpointFolder:
             sealed = msgspec.msgpack.decode((self.folder / FILE).read_bytes(), type=Sealed)
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"checkpoint '{self.folder}' cannot be read: {error}; restore it from a backup") from error
         if sealed.checkpoint.version != VERSION:
             found = sealed.checkpoint.version
@@ -220,8 +231,12 @@ class StreamJournal:
         self._worker = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
         self._output, self._aside = self._open_outlets(aside, fresh=found is None)
-        self._check(self.at)
-        self._emit(self.at.chunk, self.at.quarantined)
+        try:
+            self._check(self.at)
+            self._emit(self.at.chunk, self.at.quarantined)
+        except BaseException:
+            self._let_go()
+            raise
 
     def _draw_by_key(self, store: CheckpointFolder, *, fresh: bool) -> None:
         """Let the publisher go on with noise that the stream's key gives again, for its id and its columns."""
@@ -237,15 +252,23 @@ class StreamJournal:
         """Return where rows and bad records go; what is there already is refused, or cut back to the checkpoint."""
         if fresh:
             self._sink.refuse_existing()
-            if aside is not None and aside.exists():
-                raise InputError(f"quarantine '{aside}' exists; remove it or choose another name")
-            if self._store is not None:
-                self.head = self._store.save(self.at)
+            if aside is not None:
+                refuse_there("quarantine", aside)
         left = "" if self._store is None else f"checkpoint '{self._store.folder}'"
-        output = self._sink.open(self.at.output, len(self.at.chunk), self._named(left), ended=self.at.ended)
-        if aside is None:
-            return output, Nowhere()
-        return output, Appended(aside, self.at.quarantine, len(self.at.quarantined), self._named(left), PRIVATE)
+        with ExitStack() as undo:  # whoever comes too late leaves nothing behind
+            if fresh and self._store is not None:
+                undo.callback(self._store.remove)
+                self.head = self._store.save(self.at)
+            left, at = self._named(left), self.at
+            output = self._sink.open(at.output, len(at.chunk), left, ended=at.ended, fresh=fresh)
+            for step in (output.close, output.remove) if fresh else (output.close,):
+                undo.callback(step)
+            kept: Outlet = Nowhere()
+            if aside is not None:
+                with claimed(aside, "quarantine", PRIVATE, fresh=fresh) as descriptor:
+                    kept = Appended(aside, at.quarantine, len(at.quarantined), left, descriptor)
+            undo.pop_all()
+        return output, kept
 
     def _named(self, left: str) -> str:
         return left if self.head is None else f"{left} (number {self.head.number})"
@@ -322,20 +345,22 @@ class StreamJournal:
                 self._output.refuse_more()
         finally:
             self._worker.shutdown()
-            self._close_outlets()
+            with ExitStack() as last:  # each file is let go, though another cannot be written
+                last.callback(self._let_go)
+                last.callback(self._aside.settle)
+                last.callback(self._output.settle)
         if complete:
             self._sink.finish()
 
-    def _close_outlets(self) -> None:
+    def _let_go(self) -> None:
         for outlet in (self._output, self._aside):
-            outlet.settle()
             outlet.close()
 
     def discard(self) -> None:
         """Take everything away again, for a stream of which nothing has come yet and nothing has left."""
         for outlet in (self._output, self._aside):
+            outlet.remove()  # first, so that nobody takes it for theirs
             outlet.close()
-            outlet.remove()
         if self._store is not None:
             self._store.remove()
 

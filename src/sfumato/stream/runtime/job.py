@@ -9,7 +9,6 @@ first window on. What was counted of the records goes into the steward's report 
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from sfumato.core.files import write_durably
+from sfumato.core.files import refuse_inside, refuse_same_files, write_durably
 from sfumato.core.hash_chain import Head
 from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.promise import Neighbours
@@ -28,7 +27,8 @@ from sfumato.schema import Reading
 from sfumato.stream.base import Publisher
 from sfumato.stream.charge import StreamBill
 from sfumato.stream.connectors.file.feed import Feed
-from sfumato.stream.connectors.file.sink import STDOUT, Sink
+from sfumato.stream.connectors.file.outlet import keep_private, refuse_there
+from sfumato.stream.connectors.file.sink import STDOUT, Sink, waiting_file
 from sfumato.stream.intake import SHARE, Intake
 from sfumato.stream.runtime.checkpoint import FILE, Checkpoint, CheckpointFolder, StreamJournal
 from sfumato.stream.runtime.hooks import Hooks, Pace, StreamProgress
@@ -98,6 +98,8 @@ class Job:
     def __post_init__(self) -> None:
         if not 0 <= self.max_failed <= 1:
             raise ParameterError(f"--max-failed is {self.max_failed:g}; give a share from 0 to 1")
+        refuse_same_files({**self._files, "the checkpoint": self.checkpoint})
+        refuse_inside("checkpoint", self.checkpoint, self._files)
         if self._bill is not None:
             self._bill.refuse()
         if self.screen.on_bad.file is not None and self.publisher.promise() is not None:
@@ -105,6 +107,22 @@ class Job:
                 f"{self.publisher.name} maps bad records to a public value, since leaving one out would tell of it; "
                 "give --on-bad clamp or default"
             )
+
+    @property
+    def _files(self) -> dict[str, Path | None]:
+        """Every file of the stream by its role: no two may be one."""
+        text, page = beside_card(self.card_file)
+        return {
+            "the input": self.source,
+            "the output": self.target,
+            "the card": self.card_file,
+            "the statement": text,
+            "the page of the statement": page,
+            "the parse report": self.report,
+            "the quarantine": self.screen.on_bad.file,
+            "the ledger": self.ledger,
+            "where rows wait": waiting_file(self.target),
+        }
 
     @property
     def _bill(self) -> StreamBill | None:
@@ -122,9 +140,11 @@ class Job:
         """Publish until the input ends or a hook says stop; what has left by then has its card."""
         self._refuse_existing()
         with nullcontext() if self.checkpoint is None else CheckpointFolder.open(self.checkpoint) as store:
-            feed = Feed(self.source, self.screen.wanted, follow=self.follow, reading=self.reading)
+            at = None if store is None else store.load()
+            known = "" if at is None else at.mark
+            feed = Feed(self.source, self.screen.wanted, follow=self.follow, reading=self.reading, known=known)
             sink = Sink(self.target, self.publisher, self.screen.released)
-            self._refuse_older(None if store is None else store.load(), sink)
+            self._refuse_older(at, sink)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
             told = (hooks or Hooks()).with_charge(self._charge)
             self._tell_of_older(journal, told)
@@ -148,7 +168,7 @@ class Job:
             return
         told = {
             "do_not_publish": True,
-            "input": str(self.source),
+            "the input": str(self.source),
             "publisher": self.publisher.name,
             "notes": self.notes,
         }
@@ -175,7 +195,7 @@ class Job:
         """Say that the card was written after a later checkpoint than the one that is there."""
         if journal.head is None or not self.card_file.exists():
             return
-        with suppress(msgspec.DecodeError, SfumatoError, OSError):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError, SfumatoError, OSError):
             card = msgspec.json.decode(self.card_file.read_bytes(), type=CardHead)
             if card.checkpoint is not None and Head.read(card.checkpoint).number > journal.head.number:
                 hooks.say(
@@ -190,8 +210,10 @@ class Job:
         for what, file in (("card", self.card_file), ("parse report", self.report), *statements):
             if file is None:
                 continue
-            if file.exists() and not resumed:
-                raise InputError(f"{what} '{file}' exists; remove it or choose another name")
+            if not resumed:
+                refuse_there(what, file)
+            elif file == self.report:
+                keep_private(file)
             if not file.parent.is_dir():
                 raise InputError(f"{what} '{file}' cannot be written: there is no folder '{file.parent}'")
 
@@ -201,11 +223,11 @@ class Job:
         return {
             "publisher": self.publisher.name,
             "columns": self.screen.wanted.names,
-            "output": str(self.target if self.target == STDOUT else self.target.resolve()),
+            "the output": str(self.target if self.target == STDOUT else self.target.resolve()),
             **self.publisher.parameters(),
             "on-bad": bad.action,
             **({"reading": written} if (written := self.reading.to_mapping()) else {}),
-            "quarantine": None if bad.file is None else str(bad.file.resolve()),
+            "the quarantine": None if bad.file is None else str(bad.file.resolve()),
         }
 
     def _held_note(self, runner: Runner) -> str:
@@ -235,10 +257,8 @@ class Job:
     def _save_card(self, unnamed: Card) -> Card:
         """Put the card, with its names and the ledger's head, and its statement in their places."""
         card = self.naming.name(unnamed if self._bill is None else self._bill.sign(unnamed))
-        fresh = self.card_file.with_name(f".{os.getpid()}.partial-{self.card_file.name}")
         try:
-            fresh.write_text(card.to_json(), encoding="utf-8")
-            fresh.replace(self.card_file)
+            write_durably(self.card_file, card.to_json().encode(), public=True)
         except OSError as error:
             raise InputError(f"card '{self.card_file}' cannot be written: {error.strerror}") from error
         write_statement(self.card_file, card)

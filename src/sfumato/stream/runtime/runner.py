@@ -15,8 +15,8 @@ from typing import Protocol
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.stream.base import Published, Publisher
-from sfumato.stream.connectors.file.feed import Feed
-from sfumato.stream.connectors.file.inlet import has_grown, is_known
+from sfumato.stream.connectors.file.feed import Feed, FeedPlace
+from sfumato.stream.connectors.file.fingerprint import has_grown
 from sfumato.stream.intake import JUDGED, SHARE, Intake, Trial
 from sfumato.stream.runtime.batch import Batch
 from sfumato.stream.runtime.checkpoint import Read, StreamJournal
@@ -93,6 +93,7 @@ class Runner:
         self._sound, self._shown = True, False
         self._warned = self.intake.exceeding(self.share) is not None
         self._kept = time.monotonic(), at.records
+        self._place: FeedPlace | None = None  # behind the last record that was taken
 
     @property
     def progress(self) -> StreamProgress:
@@ -131,8 +132,7 @@ class Runner:
     def _refuse_other_input(self) -> None:
         at, path = self.journal.at, self.feed.path
         self._sound = False
-        if at.mark and not is_known(path, at.mark):
-            raise InputError(f"input '{path}' is not what this checkpoint was reading; give that, or another folder")
+        self.feed.refuse_other(at.mark)
         if at.ended and has_grown(path, at.mark):
             raise InputError(
                 f"input '{path}' has grown since the stream of this checkpoint ended at record {at.records}; give the "
@@ -143,9 +143,9 @@ class Runner:
     def _loop(self) -> bool:
         if self.feed.piped:
             self.hooks.say(f"resume from record {self.read.records}")
-        for batch, offset in self._judged():
+        for batch, place in self._judged():
             if batch.count:
-                self._take(batch, offset)
+                self._take(batch, place)
             if self.clock is not None:
                 self._publish(self.clock)
             self._show()
@@ -157,21 +157,23 @@ class Runner:
         if self.clock is not None:
             self._publish(self.clock)  # the clock says which windows there are, not the last record
         self._publish(self.publisher.flush)
+        self._place = self.feed.place  # behind blank lines too
+        self.read = Read(self.read.records, self._place.offset)
         self._commit(ended=True)
         return True
 
-    def _judged(self) -> Iterator[tuple[Batch, int]]:
-        """Yield each batch and the offset behind it; the first ones only when they were judged, all together.
+    def _judged(self) -> Iterator[tuple[Batch, FeedPlace]]:
+        """Yield each batch and the place behind it; the first ones only when they were judged, all together.
 
         Enough are those after which the publisher can hold no more, and JUDGED at most; a window that is due, the end
         of the input and a wish to stop end the trial too. A stream that goes on was judged when it began, and one that
         puts bad records aside invents none.
         """
-        held: list[tuple[Batch, int]] = []
+        held: list[tuple[Batch, FeedPlace]] = []
         trial = None if self.read.records or self.screen.on_bad.file else Trial(self.share)
         enough = min(JUDGED, self.publisher.delay + 1)
         for batch in self.feed.batches(self.read.offset):
-            held.append((batch, self.feed.offset))
+            held.append((batch, self.feed.place))
             if trial is not None:
                 self._try(trial, batch)
                 if trial.intake.records < enough and not self._over():
@@ -194,11 +196,11 @@ class Runner:
         """Whether the trial must end though few records have come."""
         return (self.clock is not None and self.clock.due) or self.hooks.stop()
 
-    def _take(self, batch: Batch, offset: int) -> None:
+    def _take(self, batch: Batch, place: FeedPlace) -> None:
         screened = self.screen(batch, self.read.records)
         self._publish(lambda: self.publisher.push_many(screened.values), screened.aside)
         self.intake = self.intake.plus(Intake.of(screened.cells, batch.unreadable, self.read.records))
-        self.read = Read(self.read.records + batch.count, offset)
+        self.read, self._place = Read(self.read.records + batch.count, place.offset), place
         column = None if self._warned else self.intake.exceeding(self.share)
         if column is not None:
             self._warned = True
@@ -231,6 +233,7 @@ class Runner:
         return waiting and (come >= self.pace.records or time.monotonic() - since >= self.pace.seconds)
 
     def _commit(self, *, ended: bool = False) -> None:
-        self.journal.commit(self.read, self.feed.mark(self.read.offset), self.intake, ended=ended)
+        mark = self.journal.at.mark if self._place is None else self._place.mark()
+        self.journal.commit(self.read, mark, self.intake, ended=ended)
         self.keeper.keep_report(self.intake)
         self._kept = time.monotonic(), self.read.records

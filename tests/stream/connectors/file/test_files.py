@@ -8,8 +8,8 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.stream.connectors.file.feed import Feed
-from sfumato.stream.connectors.file.inlet import is_known, mark
-from sfumato.stream.connectors.file.sink import Appended, OutputMark
+from sfumato.stream.connectors.file.fingerprint import is_known, mark
+from sfumato.stream.connectors.file.outlet import Appended, OutputMark
 from sfumato.stream.screens.base import NumberScreen
 
 
@@ -68,7 +68,7 @@ def test_an_input_is_known_again_by_what_was_read_of_it(tmp_path: Path) -> None:
 def test_a_record_without_an_end_is_refused_before_memory_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfumato.stream.connectors.file.feed.LONGEST_RECORD", 1000)
+    monkeypatch.setattr("sfumato.stream.connectors.file.lines.LONGEST_RECORD", 1000)
     monkeypatch.setattr("sfumato.stream.connectors.file.inlet.PIECE", 100)
     (tmp_path / "in.csv").write_text("hours\n5\n" + "6" * 4000)
     screen = NumberScreen({"hours": (0.0, 1.0)})

@@ -6,20 +6,34 @@ the log position of Kreps, Narkhede & Rao (2011): a reader that comes back start
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.schema import Reading
-from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Recoded, Unzipped, mark
+from sfumato.stream.connectors.file.fingerprint import Trace, find_followed, is_known, mark
+from sfumato.stream.connectors.file.followed import Followed
+from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Recoded, Unzipped
+from sfumato.stream.connectors.file.lines import FirstLine, WholeLines
 from sfumato.stream.runtime.batch import Batch, Parser, WantedColumns
 from sfumato.table.formats.encodings import is_utf_8
 
-LONGEST_RECORD = 4 << 20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PARQUET = b"PAR1"
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks of UTF-16
 PLAIN_READING = Reading()
+
+
+@dataclass(frozen=True, eq=False)
+class FeedPlace:
+    """Where a feed can go on: the offset of the next record, and `mark`, which gives the input's fingerprint so far.
+
+    >>> FeedPlace(0, lambda: "pipe").mark()
+    'pipe'
+    """
+
+    offset: int
+    mark: Callable[[], str]
 
 
 class Feed:
@@ -36,30 +50,56 @@ class Feed:
     """
 
     def __init__(
-        self, path: str | Path, columns: WantedColumns, *, follow: bool = False, reading: Reading = PLAIN_READING
+        self,
+        path: str | Path,
+        columns: WantedColumns,
+        *,
+        follow: bool = False,
+        reading: Reading = PLAIN_READING,
+        known: str = "",
     ) -> None:
         self.path, self.columns, self.offset = Path(path), columns, 0
         self.names: tuple[str, ...] = ()  # of all columns, where a header tells them
         self.piped = self.path == STDIN or (self.path.exists() and not self.path.is_file())
         if follow and self.piped:
             raise InputError("a pipe is always followed; leave --follow out")
-        self._follow, self._grows, self._raw = follow, True, Raw(self.path, follow=follow)
+        self._follow, self._grows = follow, True
+        self._raw = self._open(known)
         self._reading, self._encoding = reading, None if is_utf_8(reading.encoding) else reading.encoding
+        self._parser: Parser | None = None
+        self._header, self._trace = b"", Trace(self._raw.inode)
+
+    def _open(self, known: str) -> Raw | Followed:
+        """Return the input; a followed file is found again by the fingerprint `known`, also where it was rotated."""
+        if not self._follow:
+            return Raw(self.path)
+        return Followed(self.path, find_followed(self.path, known) if known else None)
 
     def close(self) -> None:
         """Let the input go."""
         self._raw.close()
 
-    def mark(self, offset: int) -> str:
-        """The fingerprint of the input as far as it was read."""
-        return mark(self.path, offset, grows=self._grows)
+    @property
+    def place(self) -> FeedPlace:
+        """Where the next record begins, and the fingerprint of what was read of the input."""
+        if self._grows and not self.piped:
+            trace = self._trace.copy()
+            return FeedPlace(self.offset, lambda: trace.mark)
+        return FeedPlace(self.offset, lambda: mark(self.path, 0, grows=False))
+
+    def refuse_other(self, known: str) -> None:
+        """Refuse an input that a fingerprint is not of; a followed file was found by it already."""
+        if known and not self._follow and not is_known(self.path, known):
+            raise InputError(
+                f"input '{self.path}' is not what this checkpoint was reading; give that, or another folder"
+            )
 
     def batches(self, offset: int = 0) -> Iterator[Batch]:
         """Yield the records behind `offset` (a pipe: all that come), and idle batches while nothing comes."""
         first = b""
         while len(first) < len(PARQUET) and (piece := self._raw.read()) != b"":
             first += piece or b""
-            if piece is None:
+            if len(first) < len(PARQUET):
                 yield Batch.idle()
         packed, table = first.startswith(GZIP), first.startswith(PARQUET)
         if first.startswith(WIDE) and self._encoding is None:
@@ -92,62 +132,67 @@ class Feed:
             yield batch
 
     def _text(self, inlet: Inlet, offset: int, *, packed: bool) -> Iterator[Batch]:
-        head = b""
-        while not _has_first_line(head) and (piece := inlet.read()) != b"":
-            head += piece or b""
-            if piece is None:
-                yield Batch.idle()
-        parser, begin = self._parser(head)
-        if parser is None:
-            return
-        if offset and not self.piped:
-            inlet, head, begin = self._resume_at(offset, packed=packed), b"", 0
-        self.offset = offset or begin
-        yield from self._records(parser, head[begin:], inlet)
+        """Yield the records of a text, and of those that are rotated into its place while it is followed."""
+        while True:
+            line = FirstLine(self._raw.name)
+            while not line.whole and (piece := inlet.read()) != b"":
+                line.take(piece or b"")
+                if not line.whole:
+                    yield Batch.idle()
+            head = line.before + self._begin_part(line)
+            self._trace, self.offset = Trace.of_start(head, self._raw.inode), len(head)
+            rest = b"" if line.blank else line.before + line.text + line.behind
+            rest = rest[len(head) :]
+            if offset and not self.piped and not line.blank:
+                inlet, rest = self._resume_at(offset, packed=packed), b""
+            offset = 0
+            yield from self._records(rest, inlet)
+            if not self._raw.turn():
+                return
+            inlet = self._raw
 
     def _resume_at(self, offset: int, *, packed: bool) -> Inlet:
+        self.offset = offset
+        if self._grows:
+            self._trace = Trace.of_file(self._raw.seek(offset), offset, self._raw.inode)
+            return self._raw
         self._raw.close()
-        self._raw = Raw(self.path, start=offset if self._grows else 0, follow=self._follow)
+        self._raw = Raw(self.path)
         if self._encoding is not None:
             return self._recode(Unzipped(self._raw, self._raw.name) if packed else self._raw, offset)
-        return Unzipped(self._raw, self._raw.name, skip=offset) if packed else self._raw
+        return Unzipped(self._raw, self._raw.name, skip=offset)
 
-    def _parser(self, head: bytes) -> tuple[Parser | None, int]:
-        """Return what reads the records, and how many bytes stand before the first; None where there is nothing."""
+    def _begin_part(self, line: FirstLine) -> bytes:
+        """Return the header of a text, once there is a parser for its records; a later header must be the same."""
         from sfumato.stream.connectors.file.parsers import CsvParser, JsonParser
 
-        blank = len(head) - len(head.removeprefix(BYTE_ORDER_MARK).lstrip())
-        if blank == len(head):
-            return None, 0
-        if head[blank : blank + 1] == b"{":
-            return JsonParser(self.columns), blank
-        header = head[blank : (head.find(b"\n", blank) + 1) or len(head)]
-        if b"\r" in header.rstrip(b"\r\n"):
-            raise InputError(f"file '{self._raw.name}' ends its lines with carriage returns alone; write line breaks")
-        parser = CsvParser(header, self.columns, self._raw.name, self._reading)
-        self.names = parser.names
-        return parser, blank + len(header)
+        if line.blank:
+            return b""
+        if isinstance(self._parser, CsvParser):
+            if line.text.rstrip(b"\r\n") != self._header:
+                raise InputError(
+                    f"file '{self._raw.name}' was rotated, and the first line of the new file is not the header of the "
+                    "one before; write the same header first"
+                )
+            return line.text
+        if self._parser is None and not line.is_object:
+            self._parser = CsvParser(line.text, self.columns, self._raw.name, self._reading)
+            self.names, self._header = self._parser.names, line.text.rstrip(b"\r\n")
+            return line.text
+        self._parser = self._parser or JsonParser(self.columns)
+        return b""
 
-    def _records(self, parser: Parser, rest: bytes, inlet: Inlet) -> Iterator[Batch]:
-        ended = False
-        while not ended:
-            whole = rest.rfind(b"\n") + 1
-            self.offset += whole
-            if whole and (batch := parser(rest[:whole])).count:
-                yield batch
-            rest = rest[whole:]
-            if len(rest) > LONGEST_RECORD:
-                raise InputError(f"file '{self._raw.name}' has a record of more than 4 MiB; check its line breaks")
+    def _records(self, rest: bytes, inlet: Inlet) -> Iterator[Batch]:
+        lines, piece = WholeLines(self._raw.name), rest or None
+        while piece != b"":
+            whole = lines.take(piece or b"")
+            yield self._batch(whole, whole)
             piece = inlet.read()
-            if piece is None:
-                yield Batch.idle()
-            ended = piece == b""
-            rest += piece or b""
-        if rest:
-            self.offset += len(rest)
-            yield parser(rest + b"\n")
+        if lines.rest:
+            yield self._batch(lines.rest, lines.rest + b"\n")
 
-
-def _has_first_line(head: bytes) -> bool:
-    """Return whether the first line is there, whole."""
-    return b"\n" in head.removeprefix(BYTE_ORDER_MARK).lstrip() or len(head) > LONGEST_RECORD
+    def _batch(self, read: bytes, lines: bytes) -> Batch:
+        """Return the records of some lines, which were read as these bytes."""
+        self.offset += len(read)
+        self._trace.take(read)
+        return Batch.idle() if self._parser is None or not lines else self._parser(lines)

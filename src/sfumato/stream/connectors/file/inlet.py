@@ -7,11 +7,8 @@ Nothing blocks for longer than a moment, so that whoever reads can look at the c
 from __future__ import annotations
 
 import codecs
-import hashlib
 import os
 import select
-import stat
-import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +19,6 @@ from sfumato.errors import InputError
 STDIN, STANDARD_INPUT = Path("-"), 0
 PIECE = 1 << 20
 PATIENCE = 0.2
-HEAD, TAIL = 1 << 16, 1 << 12
 GZIP = b"\x1f\x8b"
 
 
@@ -33,7 +29,7 @@ class Inlet(Protocol):
 
 
 class Raw:
-    r"""The bytes of a file from `start` on, of a growing file (`follow`), or of standard input (`-`).
+    r"""The bytes of a file from `start` on, of a pipe, or of standard input (`-`).
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "in.csv"
@@ -43,10 +39,12 @@ class Raw:
     (b'1\n', b'')
     """
 
-    def __init__(self, path: Path, *, start: int = 0, follow: bool = False) -> None:
+    inode: int | None = None  # a file that is at rest is known by its content alone
+
+    def __init__(self, path: Path, *, start: int = 0) -> None:
         self.name = "standard input" if path == STDIN else str(path)
-        self._path, self._follow, self._place = path, follow, start
-        self._descriptor = STANDARD_INPUT if path == STDIN else _open_input(path)
+        self._path = path
+        self._descriptor = STANDARD_INPUT if path == STDIN else open_input(path)
         self._ready = select.poll()
         self._ready.register(self._descriptor, select.POLLIN)
         if start:
@@ -60,16 +58,20 @@ class Raw:
         if not self._ready.poll(1000 * PATIENCE):
             return None
         try:
-            piece = os.read(self._descriptor, PIECE)
+            return os.read(self._descriptor, PIECE)
+        except BlockingIOError:
+            return None
         except OSError as error:
             raise InputError(f"file '{self.name}' cannot be read: {error.strerror}") from error
-        self._place += len(piece)
-        if piece or not self._follow:
-            return piece
-        if self._path.stat().st_size < self._place:
-            raise InputError(f"file '{self.name}' was cut while it was followed; start again from what is in it now")
-        time.sleep(PATIENCE)
-        return None
+
+    def seek(self, place: int) -> int:
+        """Go on from a place of the file; return its descriptor."""
+        os.lseek(self._descriptor, place, os.SEEK_SET)
+        return self._descriptor
+
+    def turn(self) -> bool:
+        """Return False: no file comes after this one."""
+        return False
 
     def close(self) -> None:
         """Let the file go; standard input is not ours to close."""
@@ -129,17 +131,15 @@ class Unzipped:
         self._member, self._waiting, self._begun = zlib.decompressobj(wbits=31), b"", False
 
     def read(self) -> bytes | None:
-        while True:
-            piece = self._waiting or self._packed.read()
-            if piece is None:
-                return None
-            if not piece:
-                return self._end()
-            content = self._unpack(piece)
-            dropped = min(self._skip, len(content))
-            self._skip -= dropped
-            if len(content) > dropped:
-                return content[dropped:]
+        piece = self._waiting or self._packed.read()
+        if piece is None:
+            return None
+        if not piece:
+            return self._end()
+        content = self._unpack(piece)
+        dropped = min(self._skip, len(content))
+        self._skip -= dropped
+        return content[dropped:] or None  # whoever reads may want to stop while much is skipped
 
     def _unpack(self, piece: bytes) -> bytes:
         self._begun = True
@@ -171,15 +171,13 @@ class Recoded:
         self._decoder = codecs.getincrementaldecoder(encoding)()
 
     def read(self) -> bytes | None:
-        while True:
-            piece = self._inlet.read()
-            if piece is None:
-                return None
-            content = self._decode(piece)
-            dropped = min(self._skip, len(content))
-            self._skip -= dropped
-            if len(content) > dropped or not piece:
-                return content[dropped:]
+        piece = self._inlet.read()
+        if piece is None:
+            return None
+        content = self._decode(piece)
+        dropped = min(self._skip, len(content))
+        self._skip -= dropped
+        return content[dropped:] or (None if piece else b"")
 
     def _decode(self, piece: bytes) -> bytes:
         try:
@@ -188,62 +186,12 @@ class Recoded:
             raise InputError(f"file '{self._name}' is not {self._encoding}; give the encoding it has") from error
 
 
-def mark(path: Path, offset: int, *, grows: bool) -> str:
-    """Return a fingerprint by which an input is known again: of what was read up to `offset`, or of a whole file.
-
-    A text file may grow afterwards; a pipe has no fingerprint.
-
-    >>> mark(Path("-"), 0, grows=True)
-    'pipe'
-    """
-    if path == STDIN or not stat.S_ISREG(path.stat().st_mode):
-        return "pipe"
-    size = path.stat().st_size
-    return _fingerprint(path, offset, "part") if grows else _fingerprint(path, size, "whole")
-
-
-def is_known(path: Path, fingerprint: str) -> bool:
-    r"""Return whether the input at `path` is the one that has this fingerprint, grown at most.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "in.csv"
-    >>> _ = file.write_text("a\n1\n")
-    >>> before = mark(file, 4, grows=True)
-    >>> _ = file.write_text("a\n1\n2\n")
-    >>> is_known(file, before), is_known(Path("-"), before)
-    (True, False)
-    """
-    kind, _, rest = fingerprint.partition(":")
-    if kind == "pipe" or mark(path, 0, grows=True) == "pipe":
-        return fingerprint == mark(path, 0, grows=True)
-    end, size = int(rest.partition(":")[0]), path.stat().st_size
-    whole = kind == "whole"
-    return (size == end if whole else size >= end) and _fingerprint(path, end, kind) == fingerprint
-
-
-def has_grown(path: Path, fingerprint: str) -> bool:
-    """Return whether an input has more in it than what the fingerprint was taken of.
-
-    >>> has_grown(Path("-"), "pipe")
-    False
-    """
-    kind, _, rest = fingerprint.partition(":")
-    return kind == "part" and path.stat().st_size > int(rest.partition(":")[0])
-
-
-def _fingerprint(path: Path, end: int, kind: str) -> str:
-    with path.open("rb") as file:
-        digest = hashlib.sha256(file.read(min(HEAD, end)))
-        file.seek(max(0, end - TAIL))
-        digest.update(file.read(min(TAIL, end)))
-    return f"{kind}:{end}:{digest.hexdigest()}"
-
-
-def _open_input(path: Path) -> int:
+def open_input(path: Path) -> int:
+    """Return an open input; a pipe is not waited for here, so that a signal finds somebody who listens."""
     try:
         if path.is_dir():
             raise InputError(f"file '{path}' is a folder; give a file")
-        return os.open(path, os.O_RDONLY)
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise InputError(f"file '{path}' does not exist; check the name") from None
     except OSError as error:
