@@ -6,4 +6,7 @@ them.
 
 from lazy_loader import attach_stub
 
+from sfumato.core.threads import pass_on_limit
+
+pass_on_limit()  # before any library is loaded that would start threads
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

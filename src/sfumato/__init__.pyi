@@ -50,6 +50,7 @@ from .table import samples as samples
 from .tabular import MDAV as MDAV
 from .tabular import VMDAV as VMDAV
 from .tabular import Anatomy as Anatomy
+from .tabular import BlindMondrian as BlindMondrian
 from .tabular import Datafly as Datafly
 from .tabular import Improve as Improve
 from .tabular import Incognito as Incognito

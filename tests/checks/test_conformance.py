@@ -101,3 +101,11 @@ def test_the_suite_catches_a_model_that_does_not_validate() -> None:
 
 def test_the_suite_catches_a_model_that_is_not_monotone() -> None:
     assert any(name.startswith("merging") for name in failing(model_checks(Backwards(3))))
+
+
+class ClaimsEvenness(sf.TCloseness):
+    evenness_monotone = True
+
+
+def test_the_suite_catches_a_model_whose_worst_part_is_another_one() -> None:
+    assert any(name.startswith("no part is worse") for name in failing(model_checks(ClaimsEvenness(0.2, "income"))))

@@ -93,6 +93,7 @@ def test_five_orders_come_out_within_the_stated_tolerances(real: Data) -> None:
     assert doca.get_column("error").mean() == pytest.approx(143_064_439.6, rel=0.01)
 
 
+@pytest.mark.long
 def test_it_runs_without_data_and_says_so(small: Experiment, tmp_path: Path) -> None:
     page = produce(small, Data(None), tmp_path, quick=True)
     assert page.title.endswith("(quick run, on made-up stand-ins)")

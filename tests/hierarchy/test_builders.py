@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core import cells
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.file import read_hierarchy
@@ -22,10 +26,19 @@ def _file(folder: Path, text: str, name: str = "tree.toml") -> Path:
     return path
 
 
-def test_decimals_are_labelled_by_the_values_in_them_so_that_no_value_has_two_labels() -> None:
+def test_decimals_are_labelled_by_the_edges_around_them_never_by_their_own_values() -> None:
     tree = build.intervals([0.5, 1.0, 4.9, 5.0, 7.5], [5.0, 10.0])
-    assert [path[1] for path in tree.paths] == ["[0.5..4.9]"] * 3 + ["[5.0..7.5]"] * 2
-    assert {path[2] for path in tree.paths} == {"[0.5..7.5]"}
+    assert [path[1] for path in tree.paths] == ["[0..5]"] * 3 + ["[5..10]"] * 2
+    assert {path[2] for path in tree.paths} == {"[0..10]"}
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=20), st.sampled_from([0.1, 0.3, 0.7, 5, 1e-3, 1e6]))
+def test_edges_of_decimals_hold_their_values(values: list[float], width: float) -> None:
+    tree = build.intervals(values, [width, 3 * width])
+    for value, *labels, _ in tree.paths:
+        for label in labels:
+            low, high = cells.read(label).ends or (value, value)
+            assert Decimal(low) <= Decimal(value) <= Decimal(high)
 
 
 def test_intervals_hold_negative_numbers() -> None:

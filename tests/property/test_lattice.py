@@ -137,6 +137,8 @@ def _class_holds(problem: Problem, member: np.ndarray[Any, np.dtype[np.bool_]]) 
                 found.values[found.classes == 0],
                 found.counts[found.classes == 0],
                 found.reference,
+                found.units[first],
+                found.holders[first],
             )
             for name, found in groups.sensitive.items()
         }
@@ -150,12 +152,19 @@ def _class_holds(problem: Problem, member: np.ndarray[Any, np.dtype[np.bool_]]) 
 
 
 def _close(problem: Problem, model: sf.TCloseness, member: np.ndarray[Any, np.dtype[np.bool_]]) -> bool:
-    """Total variation of the class from the table, which is the distance of unordered values."""
+    """Total variation of the class from the table, which is the distance of unordered values.
+
+    Values are held by shares of the persons; a table whose persons have more values each is scaled down, and a surplus
+    of the class counts in full.
+    """
     codes = problem.sensitive["ill"].codes
     person = np.arange(len(codes)) if problem.person is None else problem.person
     table = Counter(code for code, _ in set(zip(codes.tolist(), person.tolist(), strict=True)))
     inside = Counter(code for code, _ in set(zip(codes[member].tolist(), person[member].tolist(), strict=True)))
-    distance = sum(abs(table[c] / table.total() - inside[c] / inside.total()) for c in table) / 2
+    persons, here = len(set(person.tolist())), len(set(person[member].tolist()))
+    scale = min(1.0, (inside.total() / here) / (table.total() / persons))
+    gaps = [inside[c] / here - table[c] / persons * scale for c in table]
+    distance = max(sum(max(gap, 0) for gap in gaps), sum(max(-gap, 0) for gap in gaps))
     return distance <= model.t + 1e-9
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from sfumato.checks.base import Check, expect, parameter_checks
 from sfumato.checks.tables import GRADES, random_schema, random_table
-from sfumato.errors import UnsatisfiableError
+from sfumato.errors import ParameterError, UnsatisfiableError
 from sfumato.evaluate.check import written_groups
 from sfumato.models import AlphaK, KAnonymity, LDiversity, Model, TCloseness
 from sfumato.random import SeededSource, Source
@@ -77,6 +77,9 @@ def anonymizer_checks(
         return
     for models in MODEL_SETS:
         named = " and ".join(model.name for model in models)
+        if not all(map(anonymizer.accepts, models)):
+            yield Check(f"{named} is refused", partial(_refuses_models, Case(anonymizer, engine, models, *sizes[0])))
+            continue
         for seed, rows in sizes:
             case = Case(anonymizer, engine, models, seed, rows)
             for name, function in CHECKS.items():
@@ -149,6 +152,15 @@ CHECKS: dict[str, Callable[[Case], None]] = {
     "identifiers are dropped": _drops_identifiers,
     "a seed reproduces the release": _is_reproducible,
 }
+
+
+def _refuses_models(case: Case) -> None:
+    try:
+        case.release()
+    except ParameterError as error:
+        expect("cannot promise" in str(error), f"the error does not say what cannot be promised: {error}")
+        return
+    expect(condition=False, sentence="models that the algorithm does not accept were promised")
 
 
 def _refuses_too_small(anonymizer: Anonymizer, engine: Engine) -> None:

@@ -13,8 +13,10 @@ from sfumato.checks.base import Check, ConformanceError, expect, parameter_check
 from sfumato.checks.tables import random_schema, random_table
 from sfumato.models import Groups, Model
 from sfumato.models.criteria import SLACK, flatten
+from sfumato.models.groups import ClassCounts
 from sfumato.release.card import MeasuredModel
-from sfumato.table.coding import Column, code, only_observed
+from sfumato.table.coding import Column, code_sensitive, only_observed
+from sfumato.tabular.mondrian.blind import worst_part
 
 
 def model_checks(model: Model) -> Iterator[Check]:
@@ -30,13 +32,16 @@ def model_checks(model: Model) -> Iterator[Check]:
         yield Check(f"suppressing a class keeps the model (seed {seed})", partial(_check_suppressing, model, seed))
         yield Check(f"the measure is that of the worst class (seed {seed})", partial(_obvious, model, seed))
         yield Check(f"the compiled test agrees (seed {seed})", partial(_check_kernel, model, seed))
+        yield Check(f"no part is worse than the least even one (seed {seed})", partial(_check_evenness, model, seed))
     yield Check("a card's entry gives the model back", partial(_on_card, model))
     yield Check("its sentence can be said", partial(_speaks, model))
 
 
 def _sensitive(seed: int, rows: int) -> dict[str, Column]:
     table, schema = random_table(seed, rows), random_schema()
-    return {name: only_observed(code(table.column(name), schema.columns[name])) for name in ("disease", "income")}
+    return {
+        name: only_observed(code_sensitive(table.column(name), schema.columns[name])) for name in ("disease", "income")
+    }
 
 
 def _classes(seed: int, rows: int) -> npt.NDArray[np.int64]:
@@ -65,6 +70,24 @@ def _check_suppressing(model: Model, seed: int) -> None:
     expect(better or not model.suppression_monotone, f"{model.name} went from {before} to {after} when a class left")
 
 
+def _check_evenness(model: Model, seed: int) -> None:
+    if model.sensitive is None or not model.evenness_monotone:
+        return
+    column = _sensitive(seed, 60)[model.sensitive]
+    counts = np.bincount(column.codes, minlength=column.size)
+    draw = np.random.default_rng(seed)
+
+    def value(part: npt.NDArray[np.int64]) -> float:
+        size = int(part.sum())
+        return model.class_value(ClassCounts(size, size, part, counts / len(column.codes), column))
+
+    for size in draw.integers(max(2, model.least_units), 60, 20).tolist():
+        part = np.bincount(draw.permutation(column.codes)[:size], minlength=column.size)
+        worst = [value(worst_part(counts, size, first)) for first in ({None, 0} if column.has_missing else {None})]
+        kept = value(part) >= min(worst) - SLACK if model.at_least else value(part) <= max(worst) + SLACK
+        expect(kept, f"{model.name} is {value(part)} on a part of {size}, worse than {worst} on the least even one")
+
+
 def _obvious(model: Model, seed: int) -> None:
     groups = Groups.of(_classes(seed, 60), _sensitive(seed, 60))
     worst = min if model.at_least else max
@@ -85,7 +108,8 @@ def _check_kernel(model: Model, seed: int) -> None:
     flat = flatten([(criterion, 0)], [groups.sensitive[model.sensitive].reference])
     for one in groups.each(model.sensitive):
         enough = one.units >= model.least_units
-        fast = enough and criterion_holds(flat, 0, one.counts, one.units, np.zeros(column.size + 1))
+        flow = np.zeros(column.size + 1)
+        fast = enough and criterion_holds(flat, 0, one.counts.copy(), one.units, one.known_units, flow)
         expect(
             bool(fast) == model.satisfied(one), f"{model.name}: compiled {fast} for the counts {one.counts.tolist()}"
         )

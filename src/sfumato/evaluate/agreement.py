@@ -7,7 +7,8 @@ measured on the file alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,7 @@ from sfumato.table import Table
 
 ALIKE = 1e-6  # a card rounds what it measured
 TABLE_DOOR = "table"
+WRITTEN = "written"  # the setting of a card that tells how cells are written
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -70,11 +72,30 @@ def kinds_on_card(card: Card) -> Schema:
     kinds = {kind.value: kind for kind in Kind if kind is not Kind.ORDINAL}
     return Schema(
         {
-            column.name: Attribute(column.name, Role.SENSITIVE, kinds.get(column.type or ""))
+            column.name: Attribute(
+                column.name, Role.SENSITIVE, kinds.get(column.type or ""), **missing_on_card(card, column.name)
+            )
             for column in card.released.columns
             if column.role == Role.SENSITIVE
         }
     )
+
+
+def missing_on_card(card: Card, name: str) -> dict[str, Any]:
+    """Return what stands for a missing value in a column, and whether it counts as one, as a card tells it.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(50))
+    >>> schema = sf.Schema.from_roles(quasi=["age"], sensitive=["disease"], other="drop")
+    >>> missing_on_card(sf.Mondrian().anonymize(people, schema, [sf.KAnonymity(5)]).card, "disease")
+    {'missing': ('',), 'missing_is_value': False}
+    """
+    written = card.released.settings.get(WRITTEN)
+    told = written.get(name) if isinstance(written, Mapping) else None
+    told = told if isinstance(told, Mapping) else {}
+    marks = told.get("missing")
+    missing = (*map(str, marks if isinstance(marks, list | tuple) else ()), "")
+    return {"missing": missing, "missing_is_value": told.get("missing_is_value") is True}
 
 
 def compare_with_card(
@@ -137,7 +158,11 @@ def _compare_model(
     model = model_on_card(entry, card.guarantee.parameters)
     kinds = {part.name: part.type for part in card.released.columns}
     known = model is not None and (model.sensitive is None or model.sensitive in groups.sensitive)
-    value = model.measure_again(groups, kinds.get(str(entry.column))) if model is not None and known else None
+    value = None
+    if model is not None and known and card.guarantee.unit == "row":
+        value = model.measure_again(groups, kinds.get(str(entry.column)))
+    elif model is not None and known:
+        value = model.measure_unseen_persons(groups)
     if model is None or value is None:
         untold.append(f"{name}: the card does not tell enough to measure it again")
         return

@@ -23,14 +23,16 @@ from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.models import Model, measures, models_from_options
 from sfumato.models.criteria import SLACK
 from sfumato.models.groups import Groups, Histograms
-from sfumato.models.t_closeness import cuts
+from sfumato.models.t_closeness import closeness
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.schema.kinds import Kind, Weights, detect, is_missing
 from sfumato.table import Table
-from sfumato.table.coding import Column, code
+from sfumato.table.coded import spread
+from sfumato.table.coding import Column, code_held, code_sensitive
 from sfumato.table.distinct import distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import as_released
+from sfumato.tabular.persons import number_persons
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -102,6 +104,7 @@ class Measures(msgspec.Struct, frozen=True):
     risk: Risk
     sensitive: dict[str, SensitiveMeasures]
     models: dict[str, float] = {}  # of further models: by the option that asks for one, its value
+    persons: int | None = None  # how many there are, where a column tells them apart
 
     def _facts(self) -> dict[str, object]:
         sensitive = {f"l of {name}": column.l_distinct for name, column in self.sensitive.items()}
@@ -144,6 +147,8 @@ class Measures(msgspec.Struct, frozen=True):
             del column["ordered"]
         if not self.models:
             del plain["models"]
+        if self.persons is None:
+            del plain["persons"]
         if len(self.sensitive) == 1:
             (only,) = self.sensitive.values()
             plain |= {"l_distinct": only.l_distinct, "l_entropy": only.l_entropy, "t": only.t}
@@ -218,25 +223,35 @@ def check(
 
     A schema tells the order of ordinal sensitive columns and their missing marks; `c` is that of
     recursive (c, l)-diversity. Where rows were counted before, `weights` says how often each occurs. Further `models`
-    are measured too.
+    are measured too. Where the schema names the column of persons and the table has it, all measures count persons.
 
-    >>> check(Table(pl.DataFrame({"zip": ["1*", "1*"]})), ["zip"]).k
-    2
+    >>> visits = Table(pl.DataFrame({"zip": ["1*", "1*"], "id": [7, 7]}))
+    >>> check(visits, ["zip"]).k, check(visits, ["zip"], schema=Schema.from_roles(quasi=["zip"], person="id")).k
+    (2, 1)
     """
     if not Real(0, above=True).accepts(c):
         raise ParameterError(f"The 'c' parameter of check must be {Real(0, above=True).wanted}. Got {c!r} instead.")
     if weights is None:
         table = take_in_sensitive(table, sensitive, schema)
-    groups = written_groups(table, quasi, sensitive, schema=schema, weights=weights)
+    persons = _persons(table, schema) if weights is None else None  # counted rows tell no persons
+    groups = written_groups(table, quasi, sensitive, schema=schema, weights=weights, persons=persons)
     return Measures(
         rows=groups.rows,
         classes=groups.count,
-        k=int(groups.sizes.min()),
-        uniques=int((groups.sizes == 1).sum()),
+        k=int(groups.units.min()),
+        uniques=int((groups.units == 1).sum()),
         risk=risks(groups),
         sensitive={name: _measure(groups, found, c) for name, found in groups.sensitive.items()},
         models=_measure_models(groups, models),
+        persons=None if persons is None else len(np.unique(persons)),
     )
+
+
+def _persons(table: Table, schema: Schema | None) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+    """Return each row's person, where the schema names their column and the table still has it."""
+    if schema is None or schema.person is None or schema.person not in table.names:
+        return None
+    return number_persons(table.column(schema.person), schema.columns[schema.person].missing)
 
 
 def take_in_sensitive(table: Table, sensitive: Sequence[str], schema: Schema | None) -> Table:
@@ -254,7 +269,7 @@ in the schema)
     if schema is None:
         return table
     named = [name for name in sensitive if name in schema.columns]
-    declared = {name: as_released(table.column(name), schema.columns[name]) for name in named}
+    declared = {name: as_released(table.counted(name)[0], schema.columns[name]) for name in named}
     return take_in(table, replace(schema, columns=declared, person=None))
 
 
@@ -265,8 +280,9 @@ def written_groups(
     *,
     schema: Schema | None = None,
     weights: Weights | None = None,
+    persons: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
 ) -> Groups:
-    """Return the classes of a table as its cells are written, with their sensitive values.
+    """Return the classes of a table as its cells are written, with their sensitive values; `persons` numbers them.
 
     >>> sorted(written_groups(Table(pl.DataFrame({"zip": ["1*", "1*", "2"]})), ["zip"]).sizes.tolist())
     [1, 2]
@@ -276,10 +292,10 @@ def written_groups(
     if not quasi:
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
     names = [found for name in quasi for found in class_columns(table, name)]
-    codes = [as_written(table.column(name)) for name in names]
+    codes = [spread(table.held(name), as_written) for name in names]
     classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
     columns = {name: _sensitive(table, name, schema, weights) for name in sensitive}
-    return Groups.of(classes, columns, weights=weights)
+    return Groups.of(classes, columns, persons, weights)
 
 
 def class_columns(table: Table, name: str) -> list[str]:
@@ -288,7 +304,7 @@ def class_columns(table: Table, name: str) -> list[str]:
     >>> class_columns(Table(pl.DataFrame({"age_min": [1], "age_max": [2]})), "age")
     ['age_min', 'age_max']
     """
-    return limit_columns(table.names, name) or [table.column(name).name]
+    return limit_columns(table.names, name) or [table.held(name).name]
 
 
 def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -304,12 +320,14 @@ def as_written(series: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def _sensitive(table: Table, name: str, schema: Schema | None, weights: Weights | None) -> Column:
-    series = table.column(name)
+    cells, times = table.counted(name)
     attribute = Attribute(name, Role.SENSITIVE) if schema is None else schema.columns.get(name)
-    attribute = as_released(series, attribute or Attribute(name, Role.SENSITIVE))
+    attribute = as_released(cells, attribute or Attribute(name, Role.SENSITIVE))
     if attribute.kind is None and attribute.hierarchy is None and attribute.categories is None:
-        attribute = replace(attribute, kind=_clean_kind(series, attribute.missing, weights))
-    return code(series, attribute)
+        attribute = replace(
+            attribute, kind=_clean_kind(cells, attribute.missing, times if weights is None else weights)
+        )
+    return code_held(table.held(name), attribute, code_sensitive)
 
 
 def _clean_kind(series: pl.Series, marks: tuple[str, ...], weights: Weights | None) -> Kind:
@@ -337,8 +355,8 @@ def _measure(groups: Groups, histograms: Histograms, c: float) -> SensitiveMeasu
         l_distinct=measures.l_distinct(histograms),
         l_entropy=measures.l_entropy(histograms),
         l_recursive=measures.l_recursive(histograms, c),
-        t_equal=measures.t_distance(histograms, *cuts(histograms.column, "equal")),
-        t_ordered=measures.t_distance(histograms, *cuts(histograms.column, "ordered")),
+        t_equal=closeness(histograms, "equal"),
+        t_ordered=closeness(histograms, "ordered"),
         alpha=measures.alpha(groups, histograms),
         beta=measures.beta(histograms),
         delta=measures.delta(histograms),

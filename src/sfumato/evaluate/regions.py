@@ -7,7 +7,7 @@ The text forms are those of `table.cells`; a generalised cell stands for every v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +22,9 @@ from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import Kind, is_missing, parse
 from sfumato.schema.times import bound_number
 from sfumato.table import Table
-from sfumato.table.coding import Column, code
+from sfumato.table.coded import Coded
+from sfumato.table.coded import cells as as_cells
+from sfumato.table.coding import Column, code, code_held
 from sfumato.table.distinct import distinct
 
 Index = npt.NDArray[np.int64]
@@ -87,10 +89,10 @@ def code_original(original: Table, settled: Schema, name: str) -> Column:
     Traceback (most recent call last):
     sfumato.errors.InputError: column 'job' is neither a quasi-identifier nor sensitive; declare its role to measure it
     """
-    series = original.column(name)
+    held = original.held(name)
     if name not in (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE)):
         raise InputError(f"column '{name}' is neither a quasi-identifier nor sensitive; declare its role to measure it")
-    return code(series, settled.columns[name])
+    return code_held(held, settled.columns[name], code)
 
 
 def is_worded(column: Column) -> bool:
@@ -134,7 +136,10 @@ like [20-29], or *
     if name not in released.names and low in released.names:
         flags = released.column(missing) if missing in released.names else None
         return _from_limits(column, released.column(low), released.column(high), flags)
-    series = released.column(name)
+    held = released.held(name)
+    if isinstance(held, Coded) and held.words.dtype == pl.String:
+        return _from_words(column, held)
+    series = as_cells(held)
     if column.kind.numeric and column.attribute.hierarchy is None and series.dtype != pl.String:
         if column.kind is Kind.INTEGER and series.dtype.is_float():
             series = series.round()  # the mean of integers, shown at the nearest one
@@ -172,6 +177,15 @@ def _from_limits(column: Column, low: pl.Series, high: pl.Series, flags: pl.Seri
     first = shown.examples
     there = first[~empty[first]]
     return Regions(column, shown.ids, _starts(~empty[first]), ends[0][there], ends[1][there], missing[first])
+
+
+def _from_words(column: Column, held: Coded) -> Regions:
+    """Return the regions of a column of few texts, each of them read once."""
+    try:
+        regions = _from_labels(column, held.words)
+    except InputError:
+        return _from_labels(column, held.series())  # refuses by the number of the row
+    return replace(regions, index=regions.index[held.places])
 
 
 def _from_labels(column: Column, texts: pl.Series) -> Regions:

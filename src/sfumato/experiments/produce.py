@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from sfumato.core.files import hold
+from sfumato.core.files import Staging, fill, hold, open_lock
 from sfumato.errors import InputError, MissingExtraError
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Experiment
@@ -68,7 +67,7 @@ def produce(experiment: Experiment, data: Data, out: Path, *, quick: bool = Fals
 def _alone(folder: Path) -> Iterator[None]:
     """Make the folder of an experiment and let nobody else write to it inside the block."""
     (folder / KEPT).mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / KEPT / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = open_lock(folder / KEPT / "lock")
     try:
         hold(lock, f"folder '{folder}'")
         yield
@@ -77,17 +76,12 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _write(page: Page, out: Path) -> None:
-    """Write rows, pictures and pages beside their places and move them there once all are complete."""
+    """Write rows, pictures and pages; they replace the earlier ones once all are complete."""
     name = page.experiment.name
-    beside = out / name / KEPT / "page"
-    shutil.rmtree(beside, ignore_errors=True)
-    (beside / name).mkdir(parents=True)
-    for part, frame in page.rows.items():
-        (beside / name / f"{part}.csv").write_text(frame.write_csv(), encoding="utf-8")
-    for figure in page.figures:
-        picture(figure, beside / name / f"{figure.name}.png")
-    (beside / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
-    (beside / f"{name}.html").write_text(page.html(), encoding="utf-8")
-    for file in sorted(beside.rglob("*.*")):
-        file.replace(out / file.relative_to(beside))
-    shutil.rmtree(beside)
+    with Staging(force=True) as staging:
+        fill(staging.place(out / f"{name}.html"), page.html())
+        fill(staging.place(out / f"{name}.md"), page.markdown())
+        for part, frame in page.rows.items():
+            fill(staging.place(out / name / f"{part}.csv"), frame.write_csv())
+        for figure in page.figures:
+            picture(figure, staging.place(out / name / f"{figure.name}.png"))

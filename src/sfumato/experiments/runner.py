@@ -26,6 +26,7 @@ import polars as pl
 import sfumato
 from sfumato.core.files import write_durably
 from sfumato.core.progress import tell
+from sfumato.core.threads import most_threads
 from sfumato.errors import SfumatoError
 from sfumato.experiments.data import Data
 from sfumato.experiments.declared import Case, Experiment, Part, Row, Rows
@@ -65,7 +66,7 @@ def carry_out(run: Run, workers: int | None = None) -> Rows:
     """Return the rows of every part, in the declared order, computing the cases whose rows are not kept yet."""
     cases = run.cases()
     waiting = [entry for entry in cases if _read_kept(entry[2]) is None]
-    _compute(run, waiting, len(cases), workers or os.cpu_count() or 1)
+    _compute(run, waiting, len(cases), workers or most_threads())
     found: dict[str, list[Row]] = {part.name: [] for part in run.experiment.parts}
     for part, case, path in cases:
         found[part.name] += [{**case, **row} for row in _read_kept(path) or ()]

@@ -5,6 +5,7 @@ Nothing on it is computed from rows that are not released; its JSON form has a p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,25 @@ class Companion(msgspec.Struct, frozen=True, kw_only=True):
     columns: list[ReleasedColumn]
     file: str | None = None
     sha256: str | None = None
+
+    def beside(self, path: Path) -> Path:
+        """Return where its file lies: in the folder of the release, whatever else a card may say.
+
+        >>> Companion(name="sensitive", rows=3, columns=[], file="../out.csv").beside(Path("out.csv"))
+        Traceback (most recent call last):
+        sfumato.errors.InputError: the card names '../out.csv' as the file of its table 'sensitive'; wanted the name \
+of a file beside the release
+        """
+        if self.file is None:
+            raise InputError(
+                f"the card names no file for its table '{self.name}'; save the release with its card again"
+            )
+        if self.file in {"", ".", "..", "-"} or set(self.file) & set("/\\\0"):
+            raise InputError(
+                f"the card names {self.file!r} as the file of its table '{self.name}'; wanted the name of a file "
+                "beside the release"
+            )
+        return path.with_name(self.file)
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,12 +199,31 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
             return cls.from_json(Path(path).read_bytes())
         except OSError as error:
             raise InputError(f"card '{path}' cannot be read: {error.strerror}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"file '{path}' is not a card: {error}") from error
 
     def for_file(self, name: str, sha256: str) -> Card:
         """The same card, now naming the released file and its hash."""
         return msgspec.structs.replace(self, released=msgspec.structs.replace(self.released, file=name, sha256=sha256))
+
+    def for_formulas(self, cells: Mapping[str, int], formulas: str) -> Card:
+        """The same card, now saying which cells of the file a spreadsheet would run, or would if they had no mark.
+
+        Of a private release it names the columns alone.
+
+        >>> card = Card(version="0", door="table", algorithm="mondrian", released=Released(rows=0, columns=[]),
+        ...             guarantee=Guarantee(model="k-anonymity", parameters={"k": 2}, unit="row"), assumptions=[])
+        >>> card.for_formulas({"note": 3}, "neutralise").changes
+        ["Cells that a spreadsheet would run as formulas have a ' before them in the file: note (3)."]
+        """
+        if not cells:
+            return self
+        listed = ", ".join(name if self.private else f"{name} ({number})" for name, number in cells.items())
+        if formulas == "neutralise":
+            said = f"Cells that a spreadsheet would run as formulas have a ' before them in the file: {listed}."
+            return msgspec.structs.replace(self, changes=[*self.changes, said])
+        warning = f"a spreadsheet runs cells of this file as formulas: {listed}; open it as text"
+        return msgspec.structs.replace(self, warnings=[*self.warnings, warning])
 
     def for_ledger(self, head: str) -> Card:
         """The same card, now with the head of the ledger that was charged for the release."""

@@ -17,7 +17,8 @@ from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
 from sfumato.table import Table
 from sfumato.table.formats import find_format
-from sfumato.table.io import write
+from sfumato.table.formats.formulas import Formulas, neutralise_table
+from sfumato.table.io import write_held
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Release:
 
     An algorithm that publishes further tables (Anatomy's sensitive table) gives them as `companions`. `steward` holds
     what was measured against the original rows, `notes` what was noticed in them: for the steward, never saved with the
-    data.
+    data. In text files a `'` stands before cells that a spreadsheet would run, unless `formulas` is `keep`.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -41,6 +42,12 @@ class Release:
     companions: Mapping[str, Table] = field(default_factory=dict)
     steward: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    formulas: Formulas = "neutralise"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", self.table.freshened())
+        companions = {name: table.freshened() for name, table in self.companions.items()}
+        object.__setattr__(self, "companions", companions)
 
     def _facts(self) -> dict[str, object]:
         card = self.card
@@ -95,14 +102,20 @@ class Release:
         for name, table in self.companions.items():
             path = companion_path(target, name)
             place = staging.place(path)
-            write(table.frame, place, table.delimiter)
-            card = card.for_companion(name, path.name, sha256_of(place))
+            cells = write_held(table, place, formulas=self.formulas)
+            card = card.for_companion(name, path.name, sha256_of(place)).for_formulas(cells, self.formulas)
         return card
 
     def write(self, path: Path, *, name: str | None = None) -> Card:
         """Write the data alone (`-` is standard output); return the card, with the file's hash if it is one."""
-        write(self.table.frame, path, self.table.delimiter)
-        return self.card if str(path) == "-" else self.card.for_file(name or path.name, sha256_of(path))
+        cells = write_held(self.table, path, formulas=self.formulas)
+        card = self.card.for_formulas(cells, self.formulas)
+        return card if str(path) == "-" else card.for_file(name or path.name, sha256_of(path))
+
+    @property
+    def printed_card(self) -> Card:
+        """The card of data that go to standard output, which are text."""
+        return self.card.for_formulas(neutralise_table(self.table)[1], self.formulas)
 
 
 def companion_path(target: Path, name: str) -> Path:

@@ -6,12 +6,11 @@ It is a pure function of the card, so it tells nothing that the card does not. I
 
 from __future__ import annotations
 
-import os
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.core.files import Staging
+from sfumato.core.files import Staging, fill, write_durably
 from sfumato.errors import InputError, ParameterError
 from sfumato.release.card import Card
 from sfumato.release.plain_words import attacked, changed, not_promised, promised, published
@@ -158,9 +157,9 @@ class CardFiles:
 
     def write(self, card: Card) -> None:
         """Write the card and its statement."""
-        self.card.write_text(card.to_json(), encoding="utf-8")
+        fill(self.card, card.to_json())
         for place, content in zip(self.statements, _forms(card), strict=True):
-            place.write_text(content, encoding="utf-8")
+            fill(place, content)
 
 
 def write_statement(card_file: str | Path, card: Card) -> None:
@@ -176,10 +175,8 @@ def write_statement(card_file: str | Path, card: Card) -> None:
     ['out.csv.statement.html', 'out.csv.statement.txt']
     """
     for path, content in zip(beside_card(Path(card_file)), _forms(card), strict=True):
-        fresh = path.with_name(f".{os.getpid()}.partial-{path.name}")
         try:
-            fresh.write_text(content, encoding="utf-8")
-            fresh.replace(path)
+            write_durably(path, content.encode(), public=True)
         except OSError as error:
             raise InputError(f"statement '{path}' cannot be written: {error.strerror}") from error
 

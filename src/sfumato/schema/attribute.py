@@ -26,7 +26,8 @@ Word = TypeVar("Word", Role, Kind)
 WRITTEN = ("decimal", "thousands", "format", "zone")
 BOUND_TYPES = {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}
 RELEASED = ("coarsen", "accept_unique")
-KEYS = ("role", "type", "bounds", "categories", "hierarchy", "missing", "public", *WRITTEN, *RELEASED)
+MISSING = ("missing", "missing_is_value")
+KEYS = ("role", "type", "bounds", "categories", "hierarchy", *MISSING, "public", *WRITTEN, *RELEASED)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Attribute:
     coarsen: Coarsening | None = None  # how values are made coarser before a table is released
     coarsened: Coarsening | None = None  # the rule that the values at hand went through already; not in a file
     accept_unique: bool = False  # released although its values single rows out
+    missing_is_value: bool = False  # whether a missing sensitive value counts as a value, as for diversity
 
     def __post_init__(self) -> None:
         if self.kind is Kind.TIMESTAMP and self.bounds is not None:
@@ -72,13 +74,9 @@ class Attribute:
         return Written(self.decimal, self.thousands, self.format, self.zone)
 
     def _contradiction(self) -> str | None:
-        if self.bounds is not None:
-            if self.kind is None or not self.kind.numeric:
-                return f"bounds need type integer, number, date or timestamp; found {self.kind or 'no type'}"
-            if {_bound_type(limit) for limit in self.bounds} != {BOUND_TYPES.get(self.kind, float)}:
-                return f"bounds {_listed(self.bounds)} do not fit type {self.kind}"
-            if self.bounds[0] > self.bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
-                return f"bounds must be [low, high]; found {_listed(self.bounds)}"
+        bounds = None if self.bounds is None else self._contradicting_bounds(self.bounds)
+        if bounds is not None:
+            return bounds
         written = self.written.problem()
         if written is not None:
             return written
@@ -87,7 +85,20 @@ class Attribute:
         wrong = None if self.categories is None else self._contradicting_categories(self.categories)
         return wrong or self._contradicting_rule()
 
+    def _contradicting_bounds(self, bounds: tuple[Bound, Bound]) -> str | None:
+        if self.kind is None or not self.kind.numeric:
+            return f"bounds need type integer, number, date or timestamp; found {self.kind or 'no type'}"
+        if {_bound_type(limit) for limit in bounds} != {BOUND_TYPES.get(self.kind, float)}:
+            return f"bounds {_listed(bounds)} do not fit type {self.kind}"
+        if bounds[0] > bounds[1]:  # type: ignore[operator]  # both are dates or both numbers
+            return f"bounds must be [low, high]; found {_listed(bounds)}"
+        if self.kind is Kind.INTEGER and not all(_fits_64_bits(limit) for limit in bounds):
+            return f"bounds of integers must fit 64 bits; found {_listed(bounds)}"
+        return None
+
     def _contradicting_rule(self) -> str | None:
+        if self.missing_is_value and self.role is not Role.SENSITIVE:
+            return f"missing_is_value is for sensitive columns; found {self.role}"
         if self.coarsen is None:
             return None
         if self.role not in {Role.SENSITIVE, Role.OTHER}:
@@ -130,6 +141,7 @@ class Attribute:
             hierarchy_file=file,
             coarsen=Coarsening.from_mapping(name, entry["coarsen"]) if "coarsen" in entry else None,
             accept_unique=_flag(name, "accept_unique", entry.get("accept_unique", False)),
+            missing_is_value=_flag(name, "missing_is_value", entry.get("missing_is_value", False)),
             **written,
         )
 
@@ -153,6 +165,8 @@ class Attribute:
             entry["coarsen"] = self.coarsen.to_mapping()
         if self.accept_unique:
             entry["accept_unique"] = True
+        if self.missing_is_value:
+            entry["missing_is_value"] = True
         return entry
 
 
@@ -205,6 +219,10 @@ def _bound_type(limit: Bound) -> type[Bound]:
     if isinstance(limit, dt.datetime):
         return dt.datetime
     return dt.date if isinstance(limit, dt.date) else float
+
+
+def _fits_64_bits(limit: Bound) -> bool:
+    return isinstance(limit, int | float) and -(2**63) <= limit < 2**63
 
 
 def _listed(bounds: tuple[Bound, Bound]) -> str:

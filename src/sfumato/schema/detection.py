@@ -7,7 +7,7 @@ Nazabal & Sutton 2019, "Wrangling messy CSV files by detecting row and type patt
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import polars as pl
@@ -112,7 +112,11 @@ def detected(attribute: Attribute, series: pl.Series, weights: Weights | None = 
         return replace(attribute, kind=Kind.TIMESTAMP, zone=attribute.zone or zone)
     if series.dtype != pl.String:
         return replace(attribute, kind=detect(series, attribute.missing, weights))
-    present = series.filter(~is_missing(series, attribute.missing))
+    if weights is None:
+        counted = series.alias("cell").value_counts(sort=False, name="times")
+        series, weights = counted["cell"], counted["times"].cast(pl.Int64).to_numpy()
+    there = ~is_missing(series, attribute.missing)
+    present = Present(series.filter(there), weights[there.to_numpy()])
     declared = _as_declared(attribute, present)
     if declared is not None:
         return replace(attribute, kind=declared)
@@ -120,27 +124,37 @@ def detected(attribute: Attribute, series: pl.Series, weights: Weights | None = 
     return _guessed(replace(attribute, kind=kind), present) if kind is Kind.CATEGORY else replace(attribute, kind=kind)
 
 
-def _as_declared(attribute: Attribute, present: pl.Series) -> Kind | None:
+@dataclass(frozen=True, eq=False)
+class Present:
+    """The different cells of a column that are not missing, and how often each is there."""
+
+    cells: pl.Series
+    times: Weights
+
+
+def _as_declared(attribute: Attribute, present: Present) -> Kind | None:
     """Return the type that the declared marks or format make of the cells; None where they fit nothing."""
     written, marks = attribute.written, attribute.written.numbers()
     if written.format is not None:
         kind = Kind.TIMESTAMP if written.clocked else Kind.DATE
-        if len(present) and numbers_in(present, kind, written).null_count() == 0:
+        if len(present.cells) and numbers_in(present.cells, kind, written).null_count() == 0:
             return kind
-    if marks is not None and len(present):
-        plain = marks.texts(present)
-        if plain.null_count() * 2 <= len(present):
-            return detect(plain.drop_nulls())
+    if marks is not None and len(present.cells):
+        plain = marks.texts(present.cells)
+        fitting = plain.is_not_null()
+        times = present.times[fitting.to_numpy()]
+        if times.sum() * 2 >= present.times.sum():
+            return detect(plain.filter(fitting), weights=times)
     return None
 
 
-def _guessed(attribute: Attribute, present: pl.Series) -> Attribute:
-    marks = detect_marks(present)
+def _guessed(attribute: Attribute, present: Present) -> Attribute:
+    marks = detect_marks(present.cells)
     if marks is not None and attribute.decimal is None and attribute.thousands is None:
         found = replace(attribute, decimal=marks[0], thousands=marks[1])
         kind = _as_declared(found, present)
         return replace(found, kind=kind) if kind is not None and kind.numeric else attribute
-    form = detect_format(present) if attribute.format is None else None
+    form = detect_format(present.cells) if attribute.format is None else None
     if form is None:
         return attribute
     kind = Kind.TIMESTAMP if Written(format=form).clocked else Kind.DATE

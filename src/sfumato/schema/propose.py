@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from sfumato.core.cells import SUPPRESSED
-from sfumato.errors import InputError
+from sfumato.errors import InputError, SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.builders import growing_widths
 from sfumato.hierarchy.file import hierarchy_from_mapping
+from sfumato.hierarchy.limits import MOST_VALUES
 from sfumato.schema.attribute import Attribute
 from sfumato.schema.detection import detected
 from sfumato.schema.kinds import PLAIN, Kind, is_missing, parse
@@ -158,8 +159,11 @@ def suggest_column(table: NamedColumns, name: str, schema: Schema) -> Suggestion
 
 
 def _suggestion(name: str, why: str, content: dict[str, object]) -> Suggestion:
-    lines = [f"# {name}: {why}", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in content.items())]
-    return Suggestion(hierarchy_from_mapping(content), "\n".join(lines) + "\n")
+    lines = [f"# {_plain(name)}: {why}", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in content.items())]
+    try:
+        return Suggestion(hierarchy_from_mapping(content), "\n".join(lines) + "\n")
+    except SchemaError as error:
+        raise InputError(f"column '{name}': {error}") from None
 
 
 def _are_codes(name: str, words: list[str], kind: Kind) -> bool:
@@ -193,6 +197,7 @@ def _scale(present: pl.Series, kind: Kind, written: Written) -> tuple[str, dict[
     texts = (present.cast(pl.String) if marks is None else marks.texts(present)).unique().to_list()
     scale: dict[str, object] = {"values": sorted(texts, key=lambda text: (float(text), text))}
     if kind is Kind.INTEGER:
-        scale = {"low": numbers[0], "high": numbers[-1]}
+        many = numbers[-1] - numbers[0] >= MOST_VALUES  # then only the numbers that occur
+        scale = {"values": numbers} if many else {"low": numbers[0], "high": numbers[-1]}
     widths: list[object] = list(growing_widths(numbers[0], numbers[-1]))
     return "numbers under intervals of growing width", {"builder": "intervals", **scale, "widths": widths}

@@ -50,6 +50,9 @@ class NamedColumns(Protocol):
     def column(self, name: str) -> pl.Series:
         """Return one column."""
 
+    def counted(self, name: str) -> tuple[pl.Series, Weights | None]:
+        """Return the different cells of a column and how often each occurs, or all cells and None."""
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -145,8 +148,10 @@ class Schema:
         """
         try:
             content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # also of a number with thousands of digits
             raise SchemaError(f"schema '{path}' is not valid TOML: {error}") from error
+        except RecursionError:
+            raise SchemaError(f"schema '{path}' is nested too deeply; a schema needs three levels") from None
         for key in content:
             if key not in TOP:
                 raise SchemaError(f"schema '{path}': unknown key '{key}'{suggestion(key, TOP)}")
@@ -268,7 +273,8 @@ class Schema:
 (--other keep or --other drop)
         """
         for name in self.columns:
-            table.column(name)
+            if name not in table.names:
+                table.column(name)  # says which name was probably meant
         columns = {}
         for name in table.names:
             attribute = self.columns.get(name)
@@ -307,7 +313,8 @@ def _with_kind(attribute: Attribute, table: NamedColumns, weights: Weights | Non
         return attribute
     if attribute.categories is not None or attribute.hierarchy is not None:
         return of_kind(attribute, Kind.CATEGORY)
-    found = detected(attribute, table.column(attribute.name), weights)
+    cells, times = table.counted(attribute.name) if weights is None else (table.column(attribute.name), weights)
+    found = detected(attribute, cells, times)
     return found if found.kind is None else of_kind(found, found.kind)
 
 

@@ -59,15 +59,24 @@ class Distinctness:
         return f"{self.distinct:,} distinct values, {self.alone:,} of {self.units:,} {self.unit} alone with theirs"
 
 
-def distinctness(series: pl.Series, marks: tuple[str, ...] = ("",), person: Integers | None = None) -> Distinctness:
+def distinctness(
+    series: pl.Series, marks: tuple[str, ...] = ("",), person: Integers | None = None, times: Integers | None = None
+) -> Distinctness:
     """Return how far a column tells rows apart, or the persons that rows belong to; missing cells tell nobody apart.
+
+    Where values were counted before, `times` says how often each occurs.
 
     >>> distinctness(pl.Series(["a", "b", "b", None]))
     Distinctness(cells=3, distinct=2, units=3, alone=1, unit='rows')
     >>> distinctness(pl.Series(["a", "a", "b"]), person=np.array([0, 0, 1])).alone
     2
+    >>> distinctness(pl.Series(["a", "b", None]), times=np.array([1, 2, 1]))
+    Distinctness(cells=3, distinct=2, units=3, alone=1, unit='rows')
     """
     present = ~is_missing(series, marks)
+    if times is not None:
+        counted = times[present.to_numpy()]
+        return Distinctness(int(counted.sum()), len(counted), int(counted.sum()), int((counted == 1).sum()))
     values = series.filter(present).cast(pl.String)
     if person is None:
         counts = values.alias("value").value_counts()["count"]

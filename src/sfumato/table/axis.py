@@ -104,7 +104,8 @@ class CellAxis:
         for text, cell in self.cells.items():
             mask = 0
             if cell.limits is not None:
-                mask = (1 << (places[cell.limits[1]] + 1)) - (1 << places[cell.limits[0]])
+                low, high = sorted(places[limit] for limit in cell.limits)  # somebody may write a range backwards
+                mask = (1 << (high + 1)) - (1 << low)
             masks[text] = self._complete_mask(cell, mask)
         return masks
 

@@ -7,8 +7,8 @@ a missing value is a value of its own and takes code 0.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from sfumato.hierarchy import Hierarchy
 from sfumato.schema import Attribute
 from sfumato.schema.kinds import Kind, is_missing, numbers_in, parse
 from sfumato.schema.times import EPOCH, bound_number, days_in, wall_time
+from sfumato.table.coded import Coded, Held, cells
 
 Codes = npt.NDArray[np.int32]
 DENSE_SPAN = 1 << 20
@@ -56,6 +57,11 @@ class Column:
     def size(self) -> int:
         """The number of codes."""
         return len(self.levels) + self.has_missing
+
+    @property
+    def unknown(self) -> int:
+        """How many codes stand for no value: 1 where code 0 is a missing one that was not declared a value, else 0."""
+        return int(self.has_missing and not self.attribute.missing_is_value)
 
     @property
     def missing_mark(self) -> str:
@@ -99,9 +105,10 @@ class Column:
     def value(self, code: int) -> object:
         """The value behind a code; None for the missing one."""
         position = code - self.has_missing
-        if position < 0:
-            return None
-        level = self.levels[position]
+        return None if position < 0 else self.as_value(self.levels[position])
+
+    def as_value(self, level: str | np.int64 | np.float64) -> object:
+        """The value that a level, or another number on the column's scale, stands for."""
         if self.attribute.hierarchy is None and self.kind in {Kind.DATE, Kind.TIMESTAMP}:
             return wall_time(int(level)) if self.kind is Kind.TIMESTAMP else EPOCH + dt.timedelta(days=int(level))
         return level.item() if isinstance(level, np.generic) else level
@@ -138,6 +145,64 @@ def code(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Co
     return _code_words(texts, missing, attribute, seen.unique().sort().to_list())
 
 
+def compared_texts(series: pl.Series) -> pl.Series:
+    """Return texts as sensitive values are compared: in Unicode's composed form (NFC), without blanks around them.
+
+    >>> compared_texts(pl.Series([" flu", "cafe\u0301"])).to_list() == ["flu", "caf\u00e9"]
+    True
+    """
+    return _texts(series).str.normalize("NFC").str.strip_chars()
+
+
+def code_sensitive(series: pl.Series, attribute: Attribute, rows: int | None = None) -> Column:
+    """Return what `code` does, where texts that differ only by blanks or by composition in Unicode are one value.
+
+    >>> from sfumato.schema import Role
+    >>> code_sensitive(pl.Series("ill", ["flu", " flu", "  "]), Attribute("ill", Role.SENSITIVE)).codes.tolist()
+    [1, 1, 0]
+    """
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum) or (attribute.kind and attribute.kind.numeric):
+        return code(series, attribute, rows)
+    listed = attribute.categories if attribute.hierarchy is None else attribute.hierarchy.leaves
+    words = pl.Series("word", listed or (), dtype=pl.String)
+    plain = compared_texts(series).replace(compared_texts(words), words)
+    marks = (*attribute.missing, *compared_texts(pl.Series(attribute.missing, dtype=pl.String)))
+    return code(plain.alias(series.name), replace(attribute, missing=tuple(dict.fromkeys(marks))), rows)
+
+
+def code_held(
+    held: Held,
+    attribute: Attribute,
+    coder: Callable[[pl.Series, Attribute, int | None], Column],
+    rows: int | None = None,
+) -> Column:
+    """Return the column as `coder` (`code` or `code_sensitive`) codes its cells, looking once at each different text.
+
+    >>> from sfumato.schema import Role
+    >>> code_held(Coded.of(pl.Series("sex", ["M", "F", "M"])), Attribute("sex", Role.QUASI), code).codes.tolist()
+    [1, 0, 1]
+    """
+    if not isinstance(held, Coded) or rows is not None:
+        return coder(cells(held), attribute, rows)
+    try:
+        words = coder(held.words, attribute, len(held))
+    except InputError:
+        return coder(held.series(), attribute, rows)  # refuses by the number of the row
+    return replace(words, codes=words.codes[held.places])
+
+
+def merged_variants(series: pl.Series) -> int:
+    """Return how many texts of a column are variants of others, by blanks around them or composition in Unicode.
+
+    >>> merged_variants(pl.Series(["flu", " flu", "gout"]))
+    1
+    """
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return 0
+    found = series.drop_nulls().unique()
+    return len(found) - compared_texts(found).n_unique()
+
+
 def only_observed(column: Column) -> Column:
     """Return the column with codes for the values that occur, and no others.
 
@@ -155,9 +220,7 @@ def only_observed(column: Column) -> Column:
     attribute = column.attribute
     if attribute.hierarchy is not None:
         pruned = Hierarchy(tuple(attribute.hierarchy.paths[i] for i in kept))
-        attribute = Attribute(
-            attribute.name, attribute.role, attribute.kind, hierarchy=pruned, missing=attribute.missing
-        )
+        attribute = replace(attribute, bounds=None, hierarchy=pruned, hierarchy_file=None)
     return Column(attribute, renumber[column.codes], levels, column.has_missing and bool(present[0]))
 
 

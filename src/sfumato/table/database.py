@@ -7,9 +7,11 @@ for a ledger is what is released. Passwords and the server's own words, which ma
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -33,6 +35,7 @@ TYPES: dict[int, pl.DataType] = {
 }
 NUMERIC = 1700
 AS_TEXT = (2950, 1266)  # uuid, and a time of day with its zone
+SECRETS = re.compile(r"(password|secret|scram_(client|server)_key)\s*=", re.IGNORECASE)  # what libpq takes as such
 OWN_TYPES = 16_384  # from here on the numbers of types that somebody made, such as enumerations
 
 
@@ -43,6 +46,33 @@ def is_address(place: object) -> bool:
     (True, False)
     """
     return isinstance(place, str) and place.startswith(SCHEMES)
+
+
+def holds_password(place: object) -> bool:
+    """Return whether an address holds a password, before the host, after the database, or in libpq's own form.
+
+    >>> holds_password("postgresql://ana:x@server/city#rides"), holds_password("postgresql://server/city?password=x#r")
+    (True, True)
+    >>> holds_password("host=server password=x"), holds_password("postgresql://server/city?passfile=x#rides")
+    (True, False)
+    """
+    if not isinstance(place, str | Path):
+        return False
+    text = str(place)
+    return (is_address(text) and urlsplit(text).password is not None) or bool(SECRETS.search(unquote(text)))
+
+
+def without_password(place: object) -> str:
+    """Return how a place is called where others may read it.
+
+    >>> without_password("postgresql://ana@server/city?password=x#rides"), without_password("rides.csv")
+    ('postgresql://server/city#rides', 'rides.csv')
+    """
+    if not holds_password(place):
+        return str(place)
+    parts = urlsplit(str(place))
+    shown = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}#{parts.fragment}"
+    return shown if is_address(place) and not holds_password(shown) else "an address that holds a password"
 
 
 class Database:
@@ -60,6 +90,8 @@ class Database:
         host = parts.netloc.rpartition("@")[2]
         self.words = f"postgresql://{host}{parts.path}"  # without the user and the password
         self._address, self._name = parts._replace(fragment="").geturl(), unquote(parts.fragment)
+        if SECRETS.search(self._name):
+            raise InputError(f"the name of the table of '{self.words}' holds a password; write #TABLE at the very end")
         if not self._name:
             raise InputError(f"'{self.words}' names no table; write postgresql://user@host/database#table")
         self.table = ".".join(quote_identifier(part) for part in self._name.split(".", 1))

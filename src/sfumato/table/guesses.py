@@ -12,7 +12,7 @@ import polars as pl
 
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.schema.detection import detected, possible_formats, possible_marks
-from sfumato.schema.kinds import is_missing
+from sfumato.schema.kinds import Weights, is_missing
 from sfumato.schema.missing_marks import marks_in
 from sfumato.schema.schema import toml_value
 from sfumato.table.formats.dialect import QUOTE
@@ -32,7 +32,7 @@ def cell_guesses(table: Table, schema: Schema | None = None) -> list[str]:
     decimal mark ',' in column 'cost' (guessed from its cells)
     'NA' in column 'job' counts as a value (it looks like a missing mark: declare it with --missing or in the schema)
     """
-    return [sentence for column, declared in _open_columns(table, schema) for sentence in _sentences(column, declared)]
+    return [sentence for found in _open_columns(table, schema) for sentence in _sentences(*found)]
 
 
 def reading_lines(table: Table) -> list[str]:
@@ -64,19 +64,21 @@ def undeclared_marks(column: pl.Series, declared: Attribute) -> list[str]:
     return [mark for mark in marks_in(column) if mark not in known]
 
 
-def _open_columns(table: Table, schema: Schema | None) -> Iterator[tuple[pl.Series, Attribute]]:
-    """Yield the columns of text that are looked at, with what is declared of them; without a schema, all."""
-    for column in table.frame:
-        declared = None if schema is None else schema.columns.get(column.name)
-        if column.dtype != pl.String or (schema is not None and (declared is None or declared.role not in READ)):
+def _open_columns(table: Table, schema: Schema | None) -> Iterator[tuple[pl.Series, Weights | None, Attribute]]:
+    """Yield the cells of text that are looked at, counted or all, with what is declared; without a schema, of all."""
+    for name in table.names:
+        declared = None if schema is None else schema.columns.get(name)
+        if schema is not None and (declared is None or declared.role not in READ):
             continue
-        yield column, Attribute(column.name, Role.OTHER) if declared is None else declared
+        cells, times = table.counted(name)
+        if cells.dtype == pl.String:
+            yield cells, times, Attribute(name, Role.OTHER) if declared is None else declared
 
 
-def _sentences(column: pl.Series, declared: Attribute) -> list[str]:
+def _sentences(column: pl.Series, times: Weights | None, declared: Attribute) -> list[str]:
     told = []
     if declared.kind is None and declared.role in READ and not _listed(declared) and _may_be_marked(column, declared):
-        told = _marks(detected(declared, column), declared)
+        told = _marks(detected(declared, column, times), declared)
     marks = undeclared_marks(column, declared)
     if marks:
         one = "counts as a value (it looks like a missing mark"

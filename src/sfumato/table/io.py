@@ -5,21 +5,22 @@ What the formats are, and how a file's is found, is the matter of `table.formats
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import signal
 import sys
-import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import polars as pl
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.schema.reading import Reading
-from sfumato.table.database import Database, is_address, read_table
+from sfumato.table.database import Database, is_address, read_table, without_password
 from sfumato.table.formats import find_format
+from sfumato.table.formats.delimited import write_slices
 from sfumato.table.formats.encodings import MARKS
+from sfumato.table.formats.formulas import Formulas, neutralise_table
+from sfumato.table.formats.unpacking import unpack_gzip
 from sfumato.table.table import Table
 
 GZIPPED = b"\x1f\x8b"
@@ -85,10 +86,7 @@ def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False, rea
     1
     """
     if data[:2] == GZIPPED:
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"file '{name}' is a damaged gzip file: {error}") from error
+        data = unpack_gzip(data, name)
     if not data or data in MARKS or data.removeprefix(BYTE_ORDER_MARK).isspace():
         raise InputError(f"file '{name}' is empty; give a header line and rows")
     try:
@@ -103,26 +101,41 @@ def decode(data: bytes, name: str, path: str | Path, *, empty: bool = False, rea
     return table
 
 
-def write(frame: pl.DataFrame, path: str | Path, delimiter: str = ",") -> None:
+def write(
+    frame: pl.DataFrame, path: str | Path, delimiter: str = ",", *, formulas: Formulas = "neutralise"
+) -> Mapping[str, int]:
     r"""Write `frame` in the format its file name asks for; `-` writes CSV to standard output.
+
+    In text files a `'` is put before cells that a spreadsheet would run as formulas, unless `formulas` is `keep`.
+    What is returned is how many such cells each column has.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "out.csv"
-    >>> write(pl.DataFrame({"age": ["[30-39]"]}), file)
-    >>> file.read_text()
-    'age\n[30-39]\n'
+    >>> write(pl.DataFrame({"age": ["[30-39]", "=1+1"]}), file)
+    {'age': 1}
+    >>> file.read_text(), read(file).frame["age"][1]
+    ("age\n[30-39]\n'=1+1\n", '=1+1')
     """
+    return write_held(Table(frame, delimiter=delimiter), path, formulas=formulas)
+
+
+def write_held(table: Table, path: str | Path, *, formulas: Formulas = "neutralise") -> Mapping[str, int]:
+    """Do what `write` does for a table as it is held, with its own delimiter."""
+    found = find_format("t.csv" if str(path) == "-" else path)
+    safe, changed = neutralise_table(table) if found.runs_formulas else (table, {})
+    if formulas == "neutralise":
+        table = safe
     if str(path) == "-":
-        sys.stdout.buffer.write(frame.write_csv(separator=delimiter).encode())
+        write_slices(table, sys.stdout.buffer, table.delimiter)
         sys.stdout.buffer.flush()
-        return
-    found = find_format(path)
+        return changed
     try:
-        found.write(Table(frame, delimiter=delimiter), Path(path))
+        found.write(table, Path(path))
     except (SfumatoError, OSError):
         raise
     except Exception as error:
         raise InputError(f"the table cannot be written as {found.name}: {_first_line(error)}") from error
+    return changed
 
 
 def _first_line(error: BaseException) -> str:
@@ -137,6 +150,6 @@ def _bytes(path: str | Path) -> tuple[bytes, str]:
     try:
         return Path(path).read_bytes(), str(path)
     except FileNotFoundError:
-        raise InputError(f"file '{path}' does not exist; check the name") from None
+        raise InputError(f"file '{without_password(path)}' does not exist; check the name") from None
     except OSError as error:
         raise InputError(f"file '{path}' cannot be read: {error.strerror}") from error

@@ -234,7 +234,7 @@ with --max-failed 0.5 (failed = 0.5 in the schema)
         if not broken:
             return table
         cleaned = [_without_failed(table.column(name), schema.columns[name]) for name in broken]
-        return replace(table, frame=table.frame.with_columns(cleaned))
+        return table.with_columns(cleaned)
 
     @property
     def matters(self) -> bool:
@@ -273,7 +273,7 @@ def take_in(table: Table, schema: Schema) -> Table:
         return table
     report = ParseReport.of(table, schema)
     report.refuse_failed(schema.failed)
-    return replace(report.without_failed(table, schema), intake=report)
+    return report.without_failed(table, schema).with_intake(report)
 
 
 def report_column(series: pl.Series, attribute: Attribute) -> ColumnReport:
@@ -319,6 +319,8 @@ def _beyond(values: pl.Series, attribute: Attribute) -> pl.Series:
     if attribute.bounds is None or not attribute.public:
         return pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(values))
     low, high = map(bound_number, attribute.bounds)
+    if values.dtype.is_integer():
+        low, high = max(low, -(2**63)), min(high, 2**63 - 1)  # no cell lies beyond
     return ~values.is_between(low, high).fill_null(value=True)
 
 

@@ -5,17 +5,25 @@ Any eager dataframe comes in through narwhals, and a release goes out as the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from sfumato.core.display import as_html, listed, one_line
 from sfumato.errors import InputError, suggestion
 from sfumato.schema.reading import Reading
+from sfumato.table.coded import Held, Rows, cells, take
+from sfumato.table.fresh import fresh_frame
 
 if TYPE_CHECKING:
     from sfumato.table.parse_report import ParseReport
+
+SLICE = 1 << 18  # rows that are written at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +43,7 @@ class Table:
     reading: Reading = field(default_factory=Reading)
     guesses: tuple[str, ...] = ()
     intake: ParseReport | None = None  # what became of the cells, once they were read as a schema declares them
+    fresh: bool = field(default=False, init=False)  # whether the frame's memory holds its cells and nothing else
 
     @classmethod
     def from_frame(cls, frame: Any) -> Table:
@@ -94,6 +103,82 @@ class Table:
         if name not in self.frame.columns:
             raise InputError(f"there is no column '{name}'{suggestion(name, self.names)}")
         return self.frame.get_column(name)
+
+    def held(self, name: str) -> Held:
+        """Return one column as it is held in memory.
+
+        >>> Table(pl.DataFrame({"age": [1]})).held("age").to_list()
+        [1]
+        """
+        return self.column(name)
+
+    def counted(self, name: str) -> tuple[pl.Series, npt.NDArray[np.int64] | None]:
+        """Return the different cells of a column and how often each occurs, where they are held so; else all, and None.
+
+        >>> Table(pl.DataFrame({"age": [1, 1]})).counted("age")[1] is None
+        True
+        """
+        return self.column(name), None
+
+    def select(self, names: Iterable[str]) -> pl.DataFrame:
+        """Return some columns.
+
+        >>> Table(pl.DataFrame({"age": [1], "sex": ["F"]})).select(["sex"]).columns
+        ['sex']
+        """
+        return self.frame.select(names)
+
+    def slices(self, rows: int = SLICE) -> Iterator[pl.DataFrame]:
+        """Yield the rows, so many at a time; a table without any is one slice of none.
+
+        >>> [part.height for part in Table(pl.DataFrame({"age": [1, 2, 3]})).slices(2)]
+        [2, 1]
+        """
+        for start in range(0, max(self.rows, 1), rows):
+            yield pl.DataFrame([cells(self.held(name).slice(start, rows)) for name in self.names])
+
+    def take(self, rows: Rows) -> Table:
+        """Return some of the rows, by their numbers or by which are wanted.
+
+        >>> import numpy as np
+        >>> Table(pl.DataFrame({"age": [1, 2]})).take(np.array([False, True])).column("age").to_list()
+        [2]
+        """
+        return replace(self, frame=pl.DataFrame([take(column, rows) for column in self.frame]))
+
+    def with_columns(self, columns: Iterable[pl.Series]) -> Table:
+        """Return the table with other columns in the place of those of their names.
+
+        >>> Table(pl.DataFrame({"age": [1]})).with_columns([pl.Series("age", [2])]).column("age").to_list()
+        [2]
+        """
+        return replace(self, frame=self.frame.with_columns(columns))
+
+    def with_intake(self, report: ParseReport) -> Table:
+        """Return the table with what became of its cells."""
+        table = copy(self)
+        object.__setattr__(table, "intake", report)
+        return table
+
+    def made_of(self, columns: Iterable[Held]) -> Table:
+        """Return a table of other columns, that leaves as this one came.
+
+        >>> Table(pl.DataFrame({"age": [1]}), delimiter=";").made_of([pl.Series("sex", ["F"])]).delimiter
+        ';'
+        """
+        return Table(pl.DataFrame([cells(column) for column in columns]), self.backend, self.delimiter)
+
+    def freshened(self) -> Table:
+        """Return the same cells in memory of their own, so that nothing of rows that were left out goes with them.
+
+        >>> Table(pl.DataFrame({"age": [31]})).freshened().fresh
+        True
+        """
+        if self.fresh:
+            return self
+        table = replace(self, frame=fresh_frame(self.frame))
+        object.__setattr__(table, "fresh", True)
+        return table
 
     def restore(self, frame: pl.DataFrame) -> Any:
         """Return `frame` as the kind of dataframe this table was made from.

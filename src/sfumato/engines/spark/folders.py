@@ -7,15 +7,13 @@ of steps is that of Pillai et al. 2014).
 from __future__ import annotations
 
 import gzip
-import os
-import shutil
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.core.files import refuse_output
+from sfumato.core.files import Staging
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.errors import InputError
 from sfumato.schema import Role, Schema
@@ -90,20 +88,16 @@ def write_folder(frame: DataFrame, path: str | Path) -> None:
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
     """Give a place to write a folder that appears under its name when the block ends without an error."""
-    target = Path(path)
-    refuse_output(target)
-    beside = target.with_name(f".{os.getpid()}.partial-{target.name}")
-    beside.mkdir(mode=0o700)
-    try:
-        yield beside / "rows"
-        for marker in (*(beside / "rows").glob("_*"), *(beside / "rows").glob(".*")):
-            marker.unlink()  # Spark's own marks and checksums, which name the job
-        if target.exists():
-            raise InputError(f"output '{target}' appeared meanwhile; choose another name")
-        (beside / "rows").rename(target)
-    finally:
-        with suppress(OSError):
-            shutil.rmtree(beside)
+    with Staging() as staging:
+        rows = staging.place_folder(path)
+        yield rows
+        remove_marks(rows)
+
+
+def remove_marks(folder: Path) -> None:
+    """Remove Spark's own marks and checksums, which name the job, from a folder that it has written."""
+    for mark in (*folder.glob("_*"), *folder.glob(".*")):
+        mark.unlink()
 
 
 def plain_columns(frame: DataFrame) -> DataFrame:

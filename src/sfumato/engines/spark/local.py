@@ -17,14 +17,17 @@ import msgspec
 import numpy as np
 
 from sfumato.core.files import Staging
-from sfumato.engines.spark.folders import new_folder, quote_name, read_cells, spark_address
+from sfumato.engines.spark.folders import quote_name, read_cells, remove_marks, spark_address
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.engines.spark.streams.keys import refuse_missing
+from sfumato.engines.spark.tables.intake import count_cells
 from sfumato.errors import InputError
 from sfumato.local.base import LocalProtocol
+from sfumato.local.card import for_silent_rows
 from sfumato.local.collector.tally import NO_FILE, Tally, require_reports
-from sfumato.local.columns import ColumnMean, PerturbedColumn, mean_of_tally, rows_have
+from sfumato.local.columns import ColumnMean, PerturbedColumn, mean_of_tally
 from sfumato.local.domain import Value, fingerprint
+from sfumato.local.intake import domain_column, number_column, silent_numbers, silent_values
 from sfumato.local.means.base import MeanProtocol
 from sfumato.local.means.tally import MeanTally
 from sfumato.local.protocol_choice import AUTO, mean_protocol_for, protocol_for
@@ -32,14 +35,15 @@ from sfumato.local.reports.files import aggregate_file, header_line, read_header
 from sfumato.local.reports.forms import report_lines
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
-from sfumato.stream.runtime.batch import number
+from sfumato.schema import Attribute, Reading, Schema
+from sfumato.schema.values import parse_cells
+from sfumato.table.parse_report import CellCount, ColumnReport
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
 CELL, LINE = "cell", "value string"
-COUNTED = "rows bigint, wrong bigint"
 FILE = "file string"
 PART = "file string, header string, users bigint, rejected string, counts binary, error string"
 BESIDE = (".card.json", ".statement.txt", ".statement.html")  # what lies beside reports and is none
@@ -68,26 +72,29 @@ def perturb_rows(  # noqa: PLR0913  # what is reported, how, and where each file
     protocol: str = AUTO,
     card: str | Path | None = None,
     naming: Naming = UNNAMED,
+    reading: Reading | None = None,
+    max_failed: float | None = None,
 ) -> PerturbedColumn:
     """Write a folder of report files and its card, as `sfumato.local.write_perturbed` writes a file."""
     target = Path(output)
     if str(output) == "-":
         raise InputError("reports on Spark are a folder of files; name one with -o")
     with Staging() as staging:
-        if target.exists():  # before all rows are counted
-            raise InputError(f"output '{target}' exists; remove it or choose another name")
+        folder = staging.place_folder(target)  # refused before all rows are counted
         card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
-        written = count_values(rows, column, domain)
+        others = silent_values(*_silent_cells(rows, domain_column(column, domain, reading)))
+        others.refuse(max_failed)
+        written = others.rows - others.silent.cells
         chosen = protocol_for(protocol, domain, epsilon, written)
-        write_report_folder(rows, column, chosen, target)
-        plain = chosen.card(written)
+        _write_reports(rows, column, chosen, folder)
+        plain = for_silent_rows(chosen.card(written))
         released = msgspec.structs.replace(plain.released, file=target.name)
         final = naming.name(msgspec.structs.replace(plain, released=released))
         card_files.write(final)
-    return PerturbedColumn(chosen, final)
+    return PerturbedColumn(chosen, final, others)
 
 
-def mean_of_rows(
+def mean_of_rows(  # noqa: PLR0913 - all that is declared about a mean
     rows: DataFrame,
     *,
     column: str,
@@ -95,11 +102,15 @@ def mean_of_rows(
     epsilon: float,
     protocol: str = AUTO,
     consistent: bool = True,
+    reading: Reading | None = None,
+    max_failed: float | None = None,
 ) -> ColumnMean:
     """Return the mean of a column of a Spark frame, as `sfumato.local.estimate_mean` does."""
     chosen = mean_protocol_for(protocol, *bounds, epsilon)
-    tally = tally_numbers(rows, column, chosen)
-    return mean_of_tally(chosen, tally, column, consistent=consistent)
+    declared = number_column(column, (chosen.low, chosen.high), reading)
+    others = silent_numbers(*_silent_cells(rows, declared), chosen)
+    others.refuse(max_failed)
+    return mean_of_tally(chosen, tally_numbers(rows, declared, chosen), column, others, consistent=consistent)
 
 
 def tally_folders(paths: Sequence[str | Path], *, master: str | None = None) -> Tally:
@@ -116,25 +127,16 @@ def tally_folders(paths: Sequence[str | Path], *, master: str | None = None) -> 
     return require_reports(tally_files(spark_session(master), paths))
 
 
-def count_values(rows: DataFrame, column: str, domain: Sequence[Value]) -> int:
-    """Return how many rows there are; a value that is not in the domain is refused before anything is drawn."""
-    places = frozenset(map(str, domain))
-
-    def count(frames: Iterator[pd.DataFrame]) -> Iterator[Any]:
-        import pandas as pd
-
-        for frame in frames:
-            wrong = sum(cell not in places for cell in frame[CELL])
-            yield pd.DataFrame({"rows": [len(frame)], "wrong": [wrong]})
-
-    return _rows_without_wrong(
-        _text_cells(rows, column).mapInPandas(count, COUNTED),
-        f"column '{column}': {{}} a value that is not in the domain; complete the domain or clean the rows",
-    )
-
-
 def write_report_folder(rows: DataFrame, column: str, protocol: LocalProtocol, target: Path) -> None:
-    """Write a folder of report files, JSON lines, one for each part of the rows; all or nothing."""
+    """Write a folder of report files, JSON lines, one for each part of the rows; all or nothing.
+
+    A row whose value is not in the domain has no report.
+    """
+    with Staging() as staging:
+        _write_reports(rows, column, protocol, staging.place_folder(target))
+
+
+def _write_reports(rows: DataFrame, column: str, protocol: LocalProtocol, folder: Path) -> None:
     places = {str(value): code for code, value in enumerate(protocol.domain)}
 
     def perturb(frames: Iterator[pd.DataFrame]) -> Iterator[Any]:
@@ -142,32 +144,31 @@ def write_report_folder(rows: DataFrame, column: str, protocol: LocalProtocol, t
 
         yield pd.DataFrame({"value": [header_line(protocol).decode()]})
         for frame in frames:
-            codes = np.array([places[cell] for cell in frame[CELL]], dtype=np.int64)
+            codes = np.array([places[cell] for cell in frame[CELL] if cell in places], dtype=np.int64)
             for reports in protocol.report_many(codes):
                 yield pd.DataFrame({"value": [line.decode().rstrip("\n") for line in report_lines(reports)]})
 
-    with new_folder(target) as staged, spark_sentences(f"reports '{target}' cannot be written"):
-        _text_cells(rows, column).mapInPandas(perturb, LINE).write.text(spark_address(staged))
+    with spark_sentences("reports cannot be written"):
+        _text_cells(rows, column).mapInPandas(perturb, LINE).write.text(spark_address(folder))
+    remove_marks(folder)
 
 
-def tally_numbers(rows: DataFrame, column: str, protocol: MeanProtocol) -> MeanTally:
-    """Return the tally of one fresh report of every row; a row without a number within the bounds is refused."""
+def tally_numbers(rows: DataFrame, declared: Attribute, protocol: MeanProtocol) -> MeanTally:
+    """Return the tally of one fresh report of every row that has a number within the bounds."""
 
     def report(frames: Iterator[pd.DataFrame]) -> Iterator[Any]:
         import pandas as pd
+        import polars as pl
 
         for frame in frames:
-            values = np.array([number(cell) for cell in frame[CELL]], dtype=np.float64)
-            good = (values >= protocol.low) & (values <= protocol.high)
-            tally = protocol.aggregate(protocol.report_many(values[good]))
-            wrong = int(len(values) - np.count_nonzero(good))
-            yield pd.DataFrame({"tally": [msgspec.json.encode(tally).decode()], "wrong": [wrong]})
+            texts = pl.Series(CELL, frame[CELL].to_list(), dtype=pl.String)
+            numbers, _, _ = parse_cells(texts, declared)
+            within = numbers.filter(numbers.is_between(protocol.low, protocol.high).fill_null(value=False))
+            tally = protocol.aggregate(protocol.report_many(within.to_numpy()))
+            yield pd.DataFrame({"tally": [msgspec.json.encode(tally).decode()]})
 
-    with spark_sentences(f"column '{column}' cannot be read"):
-        parts = _text_cells(rows, column).mapInPandas(report, "tally string, wrong bigint").collect()
-    _refuse_wrong(
-        sum(part["wrong"] for part in parts), f"column '{column}': {{}} no number within the bounds; clean the rows"
-    )
+    with spark_sentences(f"column '{declared.name}' cannot be read"):
+        parts = _text_cells(rows, declared.name).mapInPandas(report, "tally string").collect()
     total = protocol.aggregate(np.empty(0, dtype=np.int64))
     for part in parts:
         total += msgspec.json.decode(part["tally"], type=MeanTally)
@@ -288,13 +289,9 @@ def _text_cells(rows: DataFrame, column: str) -> DataFrame:
     return rows.select(functions.col(quote_name(column)).cast("string").alias(CELL))
 
 
-def _rows_without_wrong(parts: DataFrame, sentence: str) -> int:
+def _silent_cells(rows: DataFrame, declared: Attribute) -> tuple[ColumnReport, CellCount]:
+    """Return what became of a column's cells, and how many of them cannot be reported."""
+    texts = _text_cells(rows, declared.name).withColumnRenamed(CELL, declared.name)
     with spark_sentences("rows cannot be counted"):
-        found = parts.collect()
-    _refuse_wrong(sum(part["wrong"] for part in found), sentence)
-    return sum(part["rows"] for part in found)
-
-
-def _refuse_wrong(wrong: int, sentence: str) -> None:
-    if wrong:
-        raise InputError(sentence.format(rows_have(wrong)))
+        cells = count_cells(texts, Schema({declared.name: declared})).columns[declared.name]
+    return cells, CellCount(cells.missing.cells + cells.failed.cells + cells.outside.cells)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato.evaluate.check import Risk
-from sfumato.release import Card
+from sfumato.release import Card, Finding
 from sfumato.release.row_counts import RowCounts
 from sfumato.report.chapters.changes import rows_sentence, what_changed
+from sfumato.report.chapters.gate import gate_sections, is_gated
 from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, promises_table, public_card
 from sfumato.report.chapters.risk import ATTACKED, PERSONS, ClassSizes, attackers, sizes_and_chart
@@ -86,8 +87,11 @@ def cluster_report(
     *,
     title: str | None = None,
     intake: ParseReport | None = None,
+    findings: Sequence[Finding] = (),
 ) -> str:
     """Return the report on a release on a cluster, as one self-contained HTML text; `intake` tells of the cells.
+
+    `findings` are those of attacks on the release; they stand before the card's audits.
 
     >>> import numpy as np, polars as pl, sfumato as sf
     >>> people = sf.Table(pl.DataFrame({"age": [30, 31, 60, 61]}))
@@ -98,10 +102,12 @@ def cluster_report(
     True
     """
     evidence = ClusterEvidence(card, steward, before, after)
+    tried = [*findings, *card.audits]
     sections = [
+        *gate_sections(tried),
         Section("What is promised", promises_table(card, evidence.quasi)),
         Section("How classes were found, and what it cost", way_taken(steward)),
-        Section("What attacks found", claims_table(card.audits)),
+        Section("What attacks found", claims_table([finding for finding in tried if not is_gated(finding)])),
         Section("What is not promised", limits([card])),
         Section("Class sizes", _sizes(evidence)),
         Section("Risks", _risks(evidence)),
@@ -109,8 +115,8 @@ def cluster_report(
         Section("The public card", public_card(card)),
     ]
     left = f"{count(card.released.rows)} rows in {count(after.classes)} classes"
-    gist = Gist(card.door, left, pledge(card), card.audits)
-    warnings = card_warnings([card], card.audits)
+    gist = Gist(card.door, left, pledge(card), tried)
+    warnings = card_warnings([card], tried)
     chapter = Chapter(title or TITLE, _summary(evidence), sections, RAW, [gist], warnings)
     return collect(title or TITLE, [chapter])
 

@@ -15,7 +15,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from sfumato.core.cells import SUPPRESSED
-from sfumato.evaluate.check import Measures, Risk, check, risks
+from sfumato.evaluate.check import Measures, Risk, check, risks, written_groups
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
@@ -64,7 +64,7 @@ class Evidence:
             before=check(table, quasi, sensitive, schema=settled),
             after=_measures_after(released, shown, classes, sensitive, settled),
             utility=utility(table, settled, released),
-            sizes=released.frame.group_by(classes).len()["len"].to_numpy().astype(np.int64),
+            sizes=written_groups(released, classes).sizes,
         )
 
     @property
@@ -124,9 +124,14 @@ class Evidence:
     @property
     def suppressed_cells(self) -> int:
         """The number of suppressed cells of released quasi-identifiers."""
-        frame = self.release.table.frame
-        texts = [frame[name].cast(pl.String) for name in self.quasi if name in frame.columns]
-        return sum(int((series == SUPPRESSED).sum()) for series in texts)
+        table = self.release.table
+        return sum(_stars(*table.counted(name)) for name in self.quasi if name in table.names)
+
+
+def _stars(cells: pl.Series, times: npt.NDArray[np.int64] | None) -> int:
+    """Return how many cells are suppressed, of a column or of its counted cells."""
+    suppressed = (cells.cast(pl.String) == SUPPRESSED).fill_null(value=False)
+    return int(suppressed.sum() if times is None else times[suppressed.to_numpy()].sum())
 
 
 def _measures_after(

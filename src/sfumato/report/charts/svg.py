@@ -7,6 +7,7 @@ the variables is that of Okabe & Ito (2008), which readers with colour blindness
 from __future__ import annotations
 
 import io
+import logging
 import re
 import warnings
 from collections.abc import Callable
@@ -62,6 +63,7 @@ def refuse_without_matplotlib() -> None:
 
     >>> refuse_without_matplotlib()
     """
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # without a home it works, and says so in four lines
     try:
         import matplotlib  # noqa: F401, ICN001
     except ImportError as error:

@@ -39,6 +39,7 @@ class Format(ABC):
     name: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     typed: ClassVar[bool] = False  # whether columns read back with their types, or else as the same text
+    runs_formulas: ClassVar[bool] = False  # whether a spreadsheet that opens a file may run its cells as formulas
 
     @classmethod
     def sample(cls) -> Format:

@@ -10,7 +10,7 @@ import csv
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import IO, ClassVar
 
 import numpy as np
 import polars as pl
@@ -21,9 +21,11 @@ from sfumato.table.formats import GZIP, Format
 from sfumato.table.formats.broken_rows import refuse_open_quotes, refuse_ragged, swallowed_lines
 from sfumato.table.formats.dialect import DELIMITERS, Dialect, find_dialect
 from sfumato.table.formats.encodings import as_utf_8
-from sfumato.table.table import Table
+from sfumato.table.formats.formulas import may_be_marked, restore
+from sfumato.table.table import SLICE, Table
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MARKS_TAKEN_OFF = "a ' before a formula sign (=, +, -, @) is a mark for spreadsheets and was taken off"
 START = 1_000_000  # bytes by which a dialect is guessed
 
 
@@ -36,6 +38,7 @@ class CSV(Format):
 
     name: ClassVar = "csv"
     endings: ClassVar = (".csv", ".tsv", ".txt")
+    runs_formulas: ClassVar = True
 
     def claims(self, start: bytes) -> bool:
         del start
@@ -49,9 +52,25 @@ class CSV(Format):
 
     def write(self, table: Table, path: Path) -> None:
         suffixes = [suffix.casefold() for suffix in path.suffixes]
-        compression: Literal["gzip", "uncompressed"] = "gzip" if suffixes[-1:] == [GZIP] else "uncompressed"
         separator = "\t" if ".tsv" in suffixes[-2:] else table.delimiter
-        table.frame.write_csv(path, separator=separator, compression=compression, check_extension=False)
+        if suffixes[-1:] == [GZIP]:
+            table.frame.write_csv(path, separator=separator, compression="gzip", check_extension=False)
+            return
+        with path.open("wb") as file:
+            write_slices(table, file, separator)
+
+
+def write_slices(table: Table, file: IO[bytes], separator: str, rows: int = SLICE) -> None:
+    r"""Write a table as CSV, some rows at a time: the same bytes as all at once, from less memory.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_slices(Table(pl.DataFrame({"age": [31, 47]})), file, ",")
+    >>> file.getvalue()
+    b'age\n31\n47\n'
+    """
+    for number, part in enumerate(table.slices(rows)):
+        part.write_csv(file, separator=separator, include_header=number == 0)
 
 
 def _read_csv(raw: bytes, name: str, reading: Reading) -> Table:
@@ -66,11 +85,22 @@ def _read_csv(raw: bytes, name: str, reading: Reading) -> Table:
     refuse_open_quotes(data, dialect, name)
     frame = _read_cells(data, dialect, len(header), name)
     frame.columns = header
+    frame, marked = _without_marks(frame, data)
     odd = swallowed_lines(data, dialect, len(header))
     used = replace(reading, delimiter=dialect.delimiter, quote=dialect.quote, encoding=text.encoding)
-    guesses = (*text.guesses, *dialect.guesses, *([odd] if odd else []))
+    guesses = (*text.guesses, *dialect.guesses, *([odd] if odd else []), *([MARKS_TAKEN_OFF] if marked else []))
     leaving = dialect.delimiter if dialect.delimiter in DELIMITERS else DELIMITERS[0]  # one that a reader can guess
     return Table(frame, delimiter=leaving, reading=used, guesses=guesses)
+
+
+def _without_marks(frame: pl.DataFrame, data: bytes) -> tuple[pl.DataFrame, bool]:
+    """Return the cells without the marks that keep spreadsheets from running them, and whether there were any."""
+    if not may_be_marked(data):
+        return frame, False
+    plain = restore(frame)
+    if len(set(plain.columns)) < plain.width:  # not our marks, then
+        return frame, False
+    return plain, not plain.equals(frame) or plain.columns != frame.columns
 
 
 def _read_cells(data: bytes, dialect: Dialect, width: int, name: str) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from sfumato.errors import InputError, MissingExtraError
 from sfumato.schema.reading import Reading
 from sfumato.table.formats import Format
 from sfumato.table.formats.delimited import refuse_bad_names
+from sfumato.table.formats.unpacking import refuse_large_workbook
 from sfumato.table.table import Table, plain_columns
 
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -77,6 +78,7 @@ def _open(data: bytes, file: str) -> Any:
         import fastexcel
     except ImportError as error:
         raise MissingExtraError(MISSING) from error
+    refuse_large_workbook(data, file)
     logging.getLogger("fastexcel").setLevel(logging.ERROR)  # an empty column is a text, without a word
     try:
         return fastexcel.read_excel(data)

@@ -11,9 +11,14 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
+from sfumato.errors import InputError
 from sfumato.table.formats import GZIP, Format
 from sfumato.table.formats.delimited import BYTE_ORDER_MARK
+from sfumato.table.formats.unpacking import most_unpacked
+from sfumato.table.fresh import fresh_column
 from sfumato.table.table import Table, plain_columns
+
+CELL = 4  # bytes in memory that a cell takes at least, about
 
 
 class Parquet(Format):
@@ -31,11 +36,28 @@ class Parquet(Format):
         return start[:4] == b"PAR1"
 
     def read(self, data: bytes, file: str) -> Table:
-        del file
+        refuse_large_parquet(data, file)
         return Table(plain_columns(pl.read_parquet(io.BytesIO(data))))
 
     def write(self, table: Table, path: Path) -> None:
-        table.frame.write_parquet(path)
+        _fresh(table).write_parquet(path)
+
+
+def refuse_large_parquet(data: bytes, file: str) -> None:
+    """Refuse a file that declares far more cells than bytes, as run lengths allow.
+
+    >>> buffer = io.BytesIO()
+    >>> pl.DataFrame({"age": [1, 2]}).write_parquet(buffer)
+    >>> refuse_large_parquet(buffer.getvalue(), "t.parquet")
+    """
+    source = pl.scan_parquet(io.BytesIO(data))
+    width = len(source.collect_schema())
+    rows = int(source.select(pl.len()).collect().item())
+    if CELL * rows * width > most_unpacked(len(data)):
+        raise InputError(
+            f"file '{file}' has {len(data)} bytes and declares {rows} rows of {width} columns, as files made to fill a "
+            "memory do; if you trust it, write it again without so much packing"
+        )
 
 
 class Arrow(Format):
@@ -57,7 +79,7 @@ class Arrow(Format):
         return Table(plain_columns(pl.read_ipc(io.BytesIO(data))))
 
     def write(self, table: Table, path: Path) -> None:
-        table.frame.write_ipc(path)
+        _fresh(table).write_ipc(path, compat_level=pl.CompatLevel.oldest())  # texts by offsets, in order
 
 
 class JSONLines(Format):
@@ -81,3 +103,8 @@ class JSONLines(Format):
     def write(self, table: Table, path: Path) -> None:
         compression: Literal["gzip", "uncompressed"] = "gzip" if path.suffix.casefold() == GZIP else "uncompressed"
         table.frame.write_ndjson(path, compression=compression, check_extension=False)
+
+
+def _fresh(table: Table) -> pl.DataFrame:
+    """Return the cells in memory of their own, column by column."""
+    return pl.DataFrame([fresh_column(table.column(name)) for name in table.names])

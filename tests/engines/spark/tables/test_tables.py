@@ -22,8 +22,10 @@ from sfumato.cli.main import run
 from sfumato.engines.spark import SparkRelease, anonymize, check, spark_report
 from sfumato.engines.spark import tables as door
 from sfumato.engines.spark.expressions import up_to
+from sfumato.engines.spark.tables.counting import ROWS
 from sfumato.engines.spark.tables.distributed_check import merge_cards
 from sfumato.engines.spark.tables.microaggregation import anonymize_in_blocks
+from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import BrokenPromiseError, InputError, ParameterError, SfumatoError, UnsatisfiableError
 from sfumato.evaluate import check as check_here
 from sfumato.models import Groups
@@ -130,6 +132,7 @@ def test_missing_values_odd_names_and_other_columns(
     assert release.card.warnings == expected.card.warnings
 
 
+@pytest.mark.long
 def test_order_and_files_are_a_function_of_what_is_released(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,7 +236,7 @@ def test_the_command_line_goes_from_folder_to_folder(
     for twice in ("--report", "--card"):
         again = ["anonymize", str(tmp_path / "in"), "-o", str(tmp_path / "new"), *options, "--engine", "spark"]
         assert run([*again, twice, str(tmp_path / "new")]) == 2
-        assert "is named twice" in capsys.readouterr().err
+        assert "name two files" in capsys.readouterr().err
     assert run(["anonymize", "in", "-o", "out", *options, "--master", "local[2]"]) == 2
     assert "add --engine spark" in capsys.readouterr().err
 
@@ -255,6 +258,22 @@ def told(page: str, names: tuple[str, ...]) -> list[str]:
     return [" ".join(re.findall(rf">{name}</th><td>(.*?)</td>(?:<td>(.*?)</td>)?", cells)[0]) for name in names]
 
 
+def test_a_person_who_wrote_one_value_in_two_ways_counts_once(spark: SparkSession) -> None:
+    from pyspark.sql import functions
+
+    frame = pl.DataFrame({"who": [1, 1, 2, 3], "age": [20, 20, 30, 40], "ill": ["flu", " flu", "gout", None]})
+    schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"], person="who")
+    models = [sf.KAnonymity(2), sf.TCloseness(0.9, "ill")]
+    here = Problem.of(sf.Table(frame), schema, models).groups(np.zeros(4, dtype=np.int64)).sensitive["ill"]
+    counts = on_spark(spark, frame).withColumn(ROWS, functions.lit(1))
+    there = WholeTable.of(counts, frame.columns, schema, models, 4)
+    assert there.sensitive["ill"].units.tolist() == here.counts.tolist()
+    assert there.sensitive["ill"].reference.tolist() == here.reference.tolist()
+    by_part = there.units_by(counts.withColumn("part", functions.lit(0)), "part", "ill")
+    assert sorted(by_part.drop("part").rows(), key=str) == [("flu", 1), ("gout", 1), (None, 1)]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("person", [False, True], ids=["rows", "persons"])
 def test_the_report_counts_classes_and_risks_as_on_one_machine(spark: SparkSession, person: bool) -> None:
     frame, schema = random_table(6, 300).frame, random_schema(person=person)
@@ -289,6 +308,7 @@ def test_cuts_on_the_cluster_agree_with_codes(spark: SparkSession) -> None:
     assert {name: found[name].to_list() for name in expected} == expected
 
 
+@pytest.mark.long
 def test_parts_keep_every_model_and_cost_little(spark: SparkSession) -> None:
     frame = on_spark(spark, random_table(3, 1500).frame)
     models = [sf.KAnonymity(5), sf.LDiversity(2, "disease"), sf.TCloseness(0.35, "income")]

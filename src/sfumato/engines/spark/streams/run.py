@@ -11,19 +11,20 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
-from sfumato.core.files import write_durably
+from sfumato.core.files import move_folder, refuse_output, write_durably
 from sfumato.core.hash_chain import Head
 from sfumato.engines.spark.folders import spark_address
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.engines.spark.streams.judging import judge_folder
 from sfumato.engines.spark.streams.keys import ByKey, ByPerson, Keys
+from sfumato.engines.spark.streams.record_counts import count_records, write_record_counts
 from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
@@ -79,7 +80,7 @@ class BatchFolders:
         if place.exists():
             _refuse_other(place, beside)
         elif _count_rows(beside):
-            beside.rename(place)
+            move_folder(beside, place)
         shutil.rmtree(beside, ignore_errors=True)
 
     def totals(self) -> tuple[int, int]:
@@ -275,16 +276,23 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     if STDOUT in {feed, output}:
         raise ParameterError("a stream on Spark goes from a folder to a folder; - is none")
     stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
-    if parse_report is not None:
-        raise ParameterError("--parse-report counts the records of one reader, and Spark has many; leave it out")
+    resumed = checkpoint is not None and (checkpoint / CHECKPOINT).exists()
+    if parse_report is not None and not resumed:
+        refuse_output(parse_report, replaceable=False)
     run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, setup.notes, naming)
     session = spark_session(master)
     records = read_growing(session, feed)
-    if not (checkpoint is not None and (checkpoint / CHECKPOINT).exists()):
+    if not resumed:
         with spark_sentences(f"'{feed}' cannot be read"):
             judge_folder(session, feed, stream, setup.max_failed if max_failed is None else max_failed)
     (hooks or Hooks()).see(tuple(name for name in records.columns if name not in ARRIVAL))
-    return run.run(records, hooks)
+    outcome = run.run(records, hooks)
+    if not outcome.complete and parse_report is None:
+        return outcome
+    intake = count_records(session, feed, stream)
+    if parse_report is not None:
+        write_record_counts(parse_report, feed, stream, setup.notes, intake)
+    return replace(outcome, intake=intake)
 
 
 def choose_keys(key: str | None, person: str | None, buckets: int | None) -> Keys:

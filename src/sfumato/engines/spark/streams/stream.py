@@ -91,6 +91,10 @@ class SparkStream:
 
     def first_records(self, records: DataFrame, count: int) -> Batch:
         """Return some records of a frame that is no stream, read as a task reads them."""
+        return read_batch(self.wanted_cells(records).limit(count).toPandas(), self.screen.wanted)
+
+    def wanted_cells(self, records: DataFrame) -> DataFrame:
+        """Return the wanted columns of a frame that is no stream, under the names that a task knows them by."""
         from pyspark.sql import functions
 
         wanted = self.screen.wanted
@@ -99,7 +103,7 @@ class SparkStream:
         columns = [_as_number(records, name).alias(NUMBER.format(at)) for at, name in enumerate(wanted.numbers)]
         for at, name in enumerate(wanted.texts):
             columns.append(functions.col(quote_name(name)).cast("string").alias(TEXT.format(at)))
-        return read_batch(records.select(*columns).limit(count).toPandas(), wanted)
+        return records.select(*columns)
 
     def task(self, folder: Path, stream: str) -> Task:
         """Return what executors run, told where the key lies."""

@@ -40,7 +40,7 @@ from sfumato.engines.spark.tables.release import (
     kept_names,
     recode_rows,
 )
-from sfumato.engines.spark.tables.uniqueness import warn_or_refuse_unique, with_warnings
+from sfumato.engines.spark.tables.uniqueness import warn_or_refuse_unique, warn_repeated, with_warnings
 from sfumato.engines.spark.tables.whole_table import WholeTable
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
@@ -82,11 +82,11 @@ def anonymize(
     rows, report = take_in_rows(plain_columns(frame), schema)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     with spark_sentences("the rows cannot be counted"):
-        unique = warn_or_refuse_unique(rows, settled)
+        unique, repeated = warn_or_refuse_unique(rows, settled), warn_repeated(rows, settled)
     release = _release(rows, chosen, settled, models, most_points)
     warnings = [*unique, *(report.warnings if report is not None else [])]
     kept = truths_again(release.frame, frame, settled)
-    card = with_warnings(_as_declared(release.card, schema), warnings)
+    card = with_warnings(_as_declared(release.card, schema), warnings, repeated)
     return replace(release, frame=kept, card=card, intake=report)
 
 

@@ -138,17 +138,22 @@ def _parts_that_fail(counts: DataFrame, whole: WholeTable, leaves: int) -> set[i
     for name, known in whole.sensitive.items():
         found = whole.units_by(counts, PART, name)
         codes = known.code_series(found[name]).codes
-        tests = [model.criterion(known.column) for model in whole.models if model.sensitive == name]
+        asked = [model for model in whole.models if model.sensitive == name]
+        tests = [
+            model.criterion(known.column) if whole.schema.person is None else model.criterion_of_persons(known.column)
+            for model in asked
+        ]
         criteria = flatten([(test, 0) for test in tests if test is not None], [known.reference])
         for part in range(leaves):
             here = (found[PART] == part).to_numpy()
             held = _histogram(codes[here], found[UNITS].filter(pl.Series(here)), known.column.size)
-            flow = np.zeros(len(held) + 1)
-            if not all(criterion_holds(criteria, i, held, int(units[part]), flow) for i in range(len(criteria.kind))):
-                bad.add(part)
             one = ClassCounts(int(units[part]), int(units[part]), held, known.reference, known.column)
-            slow = [model for model in whole.models if model.sensitive == name and not model.compiled]
-            if not all(model.satisfied(one) for model in slow):
+            flow = np.zeros(len(held) + 1)
+            fast = all(
+                criterion_holds(criteria, i, held.copy(), one.units, one.known_units, flow)
+                for i in range(len(criteria.kind))
+            )
+            if not (fast and all(model.satisfied(one) for model in asked if not model.compiled)):
                 bad.add(part)
     return bad
 

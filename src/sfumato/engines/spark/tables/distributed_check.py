@@ -20,7 +20,7 @@ from sfumato.models.base import Model
 from sfumato.release import Card
 from sfumato.table.distinct import distinct
 from sfumato.tabular.base import PartitionAnonymizer, kept_promises
-from sfumato.tabular.card import make_card
+from sfumato.tabular.card import choice_words, make_card
 from sfumato.tabular.changes import column_changes
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class DistributedCheck:
             self.names,
             algorithm=self.algorithm.algorithm,
             settings=self.algorithm.settings(),
-            notes=self.algorithm.notes,
+            notes=[*self.algorithm.notes, *choice_words(problem.models, blind=False)],
             seeded=False,
         )
         card = msgspec.structs.replace(card, changes=column_changes(problem.schema, self.algorithm.shown))

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.core.files import Staging
-from sfumato.engines.spark.folders import new_folder, read_folder
+from sfumato.core.files import Staging, fill
+from sfumato.engines.spark.folders import read_folder
 from sfumato.engines.spark.session import spark_session
 from sfumato.engines.spark.tables import anonymize, without_rows
+from sfumato.engines.spark.tables.attacks import attack_release
 from sfumato.engines.spark.tables.measure import spark_report
-from sfumato.errors import InputError, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.models.base import Model
-from sfumato.release import Card
+from sfumato.release import Card, Finding
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import CardFiles
 from sfumato.report.charts.svg import refuse_without_matplotlib
@@ -33,6 +34,7 @@ class FolderRelease:
     steward: Mapping[str, float]
     notes: Sequence[str] = ()
     intake: ParseReport | None = None
+    findings: Sequence[Finding] = ()  # of attacks on the release
 
 
 def anonymize_folder(  # noqa: PLR0913  # where each file goes
@@ -60,26 +62,27 @@ def anonymize_folder(  # noqa: PLR0913  # where each file goes
     without_rows(algorithm)
     if STDIO in {source, output}:
         raise ParameterError("Spark reads and writes folders; name one instead of -")
-    if output.resolve() in {file.resolve() for file in (card, report) if file is not None}:
-        raise InputError(f"output '{output}' is named twice; choose another name for one of the two")
     with Staging() as staging:
+        rows = staging.place_folder(output)
         card_files = CardFiles.place(staging, card or output.with_name(f"{output.name}.card.json"))
         report_file = _report_place(staging, report)
-        with new_folder(output) as rows:
-            step("starting Spark")
-            session = spark_session(master)
-            step("reading")
-            frame = read_folder(session, source)
-            step("anonymizing")
-            release = anonymize(frame, algorithm, schema, models)
-            step("writing")
-            final = naming.name(release.write(rows, output.name))
-            card_files.write(final)
-            if report_file is not None:
-                step("reporting")
-                page = spark_report(frame, schema, replace(release, card=final), released=read_folder(session, rows))
-                report_file.write_text(page, encoding="utf-8")
-    return FolderRelease(final, release.steward, intake=release.intake)
+        step("starting Spark")
+        session = spark_session(master)
+        step("reading")
+        frame = read_folder(session, source)
+        step("anonymizing")
+        release = anonymize(frame, algorithm, schema, models)
+        step("writing")
+        final = naming.name(release.write(rows, output.name))
+        card_files.write(final)
+        step("attacking")
+        written = read_folder(session, rows)
+        found = attack_release(frame, written, schema, final)
+        if report_file is not None:
+            step("reporting")
+            page = spark_report(frame, schema, replace(release, card=final), released=written, findings=found)
+            fill(report_file, page)
+    return FolderRelease(final, release.steward, intake=release.intake, findings=found)
 
 
 def _report_place(staging: Staging, report: Path | None) -> Path | None:
@@ -87,4 +90,4 @@ def _report_place(staging: Staging, report: Path | None) -> Path | None:
     if report is None:
         return None
     refuse_without_matplotlib()
-    return staging.place(report)
+    return staging.place(report, secret=True)

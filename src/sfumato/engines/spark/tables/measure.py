@@ -21,6 +21,7 @@ from sfumato.evaluate import Measures
 from sfumato.evaluate import check as measure
 from sfumato.evaluate.check import class_columns
 from sfumato.models.base import Model
+from sfumato.release import Finding
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
 
@@ -85,12 +86,13 @@ def spark_report(
     release: SparkRelease,
     *,
     released: DataFrame | None = None,
+    findings: Sequence[Finding] = (),
     title: str | None = None,
 ) -> str:
     """Return the report on `release`, made from `frame`, as one self-contained HTML text; do not publish it.
 
     Two more aggregations run on the cluster. `released` are the rows of the release where they were written, which
-    saves computing them again.
+    saves computing them again; `findings` are those of attacks on them.
 
     >>> spark_report(None, Schema(), None)
     Traceback (most recent call last):
@@ -103,7 +105,9 @@ def spark_report(
     shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
     before = _sizes(plain_columns(frame), list(schema.names(Role.QUASI)), schema.person)
     after = _sizes(release.frame if released is None else released, shown, None)
-    return cluster_report(release.card, release.steward, before, after, title=title, intake=release.intake)
+    return cluster_report(
+        release.card, release.steward, before, after, title=title, intake=release.intake, findings=findings
+    )
 
 
 def _sizes(rows: DataFrame, names: Sequence[str], person: str | None) -> ClassSizes:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from sfumato.core.files import Staging, sha256_of
-from sfumato.engines.spark.folders import new_folder, quote_name, spark_address
+from sfumato.engines.spark.folders import quote_name, remove_marks, spark_address
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.tables.counting import ROWS, to_arrow
 from sfumato.errors import BrokenPromiseError
@@ -69,10 +69,10 @@ class SparkRelease:
         """Write the folder, the card (`PATH.card.json` unless named) and its statement; return the final card."""
         target = Path(path)
         with Staging() as staging:
+            rows = staging.place_folder(target)
             card_files = CardFiles.place(staging, card or target.with_name(f"{target.name}.card.json"))
-            with new_folder(target) as rows:
-                final = naming.name(self.write(rows, target.name))
-                card_files.write(final)
+            final = naming.name(self.write(rows, target.name))
+            card_files.write(final)
         return final
 
     def write(self, folder: Path, name: str) -> Card:
@@ -81,6 +81,7 @@ class SparkRelease:
             self.frame.write.parquet(spark_address(folder))
         for cached in self.held:
             cached.unpersist()
+        remove_marks(folder)
         files = sorted(folder.glob("*.parquet"))
         self._refuse_other_rows(files)
         return self.card.for_file(name, folder_digest(files))

@@ -14,9 +14,10 @@ from sfumato.engines.spark.expressions import is_missing
 from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.tables.counting import collect_frame
 from sfumato.release import Card
-from sfumato.schema import Attribute, Schema
+from sfumato.schema import Attribute, Role, Schema
 from sfumato.schema.separation import FEW, OFTEN_ALONE, Distinctness
 from sfumato.table import Table
+from sfumato.tabular.card import repeated_warning
 from sfumato.tabular.uniqueness import RELEASED, refuse_unique, unique_warning
 
 if TYPE_CHECKING:
@@ -40,9 +41,27 @@ def warn_or_refuse_unique(rows: DataFrame, settled: Schema) -> list[str]:
     return [unique_warning(typed.columns[name], one, heads[name][name]) for name, one in found.items()]
 
 
-def with_warnings(card: Card, warnings: Sequence[str]) -> Card:
-    """Return the card with these warnings before its own."""
-    return msgspec.structs.replace(card, warnings=[*warnings, *card.warnings])
+def with_warnings(card: Card, before: Sequence[str], after: Sequence[str] = ()) -> Card:
+    """Return the card with these warnings before its own, and those after them."""
+    return msgspec.structs.replace(card, warnings=[*before, *card.warnings, *after])
+
+
+def warn_repeated(rows: DataFrame, settled: Schema) -> list[str]:
+    """Return what the card says where all identifiers repeat and no column names persons, as one machine does.
+
+    An identifier whose sketch lies far below the number of rows repeats; the others are counted.
+    """
+    from pyspark.sql import functions
+
+    names = [name for name in settled.names(Role.IDENTIFIER) if name in rows.columns]
+    if settled.person is not None or not names:
+        return []
+    sketches = [functions.approx_count_distinct(quote_name(name), ERROR) for name in names]
+    found = rows.agg(functions.count(functions.lit(1)), *sketches).first() or [0] * (1 + len(names))
+    total, *guessed = (int(number) for number in found)
+    doubtful = [name for name, number in zip(names, guessed, strict=True) if number >= SLACK * total]
+    differs = any(rows.select(quote_name(name)).distinct().count() >= total for name in doubtful)
+    return [] if differs else [repeated_warning(names)]
 
 
 def _mostly_distinct(rows: DataFrame, attributes: Sequence[Attribute], person: str | None) -> list[Attribute]:

@@ -21,37 +21,45 @@ from sfumato.models.base import Model
 from sfumato.models.groups import Groups, Histograms
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
-from sfumato.table.coding import Column, code, only_observed
+from sfumato.table.coding import Column, code, code_sensitive, only_observed
 from sfumato.table.distinct import tally
 from sfumato.tabular.persons import number_persons
 from sfumato.tabular.problem import Problem, refuse_impossible
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
 SAMPLE = 100_000  # distinct rows that tell where to cut and what text columns hold
 UNITS = "__sfumato_units"
+WRITTEN, ALIKE = "__sfumato_written", "__sfumato_alike"
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class SensitiveValues:
-    """A sensitive column of the whole table: its distinct values, coded, and the units that have each code."""
+    """A sensitive column of the whole table: its distinct values, coded, and the units that have each code.
+
+    `every` are the units of the table, and `holders` those of them who have a value.
+    """
 
     values: pl.Series
     column: Column
     units: Counts
+    every: int
+    holders: int
 
     @property
     def reference(self) -> npt.NDArray[np.float64]:
-        """The share of each code in the whole table."""
-        return np.asarray(self.units / self.units.sum())
+        """The share of all units that have each code."""
+        return np.asarray(self.units / self.every)
 
     @property
     def histograms(self) -> Histograms:
         """The counts of the whole table as one class."""
         codes = np.arange(self.column.size)
-        return Histograms(self.column, np.zeros_like(codes), codes, self.units, self.reference)
+        units, holders = np.array([self.every]), np.array([self.holders])
+        return Histograms(self.column, np.zeros_like(codes), codes, self.units, self.reference, units, holders)
 
     def code_series(self, series: pl.Series) -> Column:
         """The column of some rows, with the codes of the whole."""
@@ -60,6 +68,10 @@ class SensitiveValues:
             known, on="value", how="left", nulls_equal=True, maintain_order="left"
         )
         return replace(self.column, codes=found["code"].to_numpy())
+
+    def one_spelling(self, rows: DataFrame, name: str) -> DataFrame:
+        """Rows in which texts that are compared as one value are written alike."""
+        return _one_spelling(rows, name, self.values, self.column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +100,7 @@ class WholeTable:
         weights = drawn[ROWS].to_numpy().astype(np.int64)
         wanted = sorted({model.sensitive for model in models if model.sensitive is not None})
         with no_row_numbers():
-            known = {name: _sensitive_values(counts, name, schema, rows) for name in wanted}
+            known = {name: _sensitive_values(counts, name, schema, rows, units) for name in wanted}
             every = Groups(np.array([rows]), np.array([units]), {name: one.histograms for name, one in known.items()})
             refuse_impossible(models, every, "rows" if schema.person is None else "persons")
             told = {name: entry.column.attribute for name, entry in known.items()}
@@ -125,7 +137,8 @@ class WholeTable:
         person = self.schema.person
         units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quote_name(person)))
         by = [part] if name is None else [part, quote_name(name)]
-        return collect_frame(counts.groupBy(*by).agg(units.alias(UNITS)))
+        rows = counts if name is None else self.sensitive[name].one_spelling(counts, name)
+        return collect_frame(rows.groupBy(*by).agg(units.alias(UNITS)))
 
 
 def _totals(counts: DataFrame, schema: Schema) -> tuple[int, int]:
@@ -138,18 +151,50 @@ def _totals(counts: DataFrame, schema: Schema) -> tuple[int, int]:
     return int(found[ROWS][0]), int(found[UNITS][0])
 
 
-def _sensitive_values(counts: DataFrame, name: str, schema: Schema, rows: int) -> SensitiveValues:
+def _sensitive_values(counts: DataFrame, name: str, schema: Schema, rows: int, every: int) -> SensitiveValues:
     """Return a sensitive column of the whole table; a person counts once for each value, as everywhere."""
     from pyspark.sql import functions
 
     person = schema.person
     units = functions.sum(ROWS) if person is None else functions.count_distinct(functions.col(quote_name(person)))
-    every = functions.sum(ROWS).alias(ROWS)
-    found = collect_frame(counts.groupBy(quote_name(name)).agg(units.alias(UNITS), every))
+    found = collect_frame(counts.groupBy(quote_name(name)).agg(units.alias(UNITS), functions.sum(ROWS).alias(ROWS)))
     weights = found[ROWS].to_numpy().astype(np.int64)
     alone = Schema({name: schema.columns[name]}).settled(Table(found.select(name)), weights)
-    column = only_observed(code(found[name], alone.columns[name], rows))
-    return SensitiveValues(found[name], column, tally(column.codes, found[UNITS].to_numpy(), column.size))
+    column = only_observed(code_sensitive(found[name], alone.columns[name], rows))
+    held = np.minimum(_units_of_codes(counts, found, name, column, units), every)  # null beside a missing mark
+    holders = every - int(held[0]) if column.unknown else every
+    if column.unknown and person is not None:
+        known = found[name].filter(column.codes > 0).to_list()
+        has_value = counts.filter(functions.col(quote_name(name)).isin(known))
+        holders = has_value.select(quote_name(person)).distinct().count()
+    return SensitiveValues(found[name], column, held, every, holders)
+
+
+def _units_of_codes(counts: DataFrame, found: pl.DataFrame, name: str, column: Column, units: SparkColumn) -> Counts:
+    """Return the units of each code; whoever wrote one value in two ways counts once."""
+    alike = _one_spelling(counts, name, found[name], column)
+    if alike is counts:
+        return tally(column.codes, found[UNITS].to_numpy(), column.size)
+    again = collect_frame(alike.groupBy(quote_name(name)).agg(units.alias(UNITS)))
+    code_of = dict(zip(found[name].to_list(), column.codes.tolist(), strict=True))
+    codes = np.array([code_of[value] for value in again[name].to_list()], dtype=np.int32)
+    return tally(codes, again[UNITS].to_numpy(), column.size)
+
+
+def _one_spelling(rows: DataFrame, name: str, values: pl.Series, column: Column) -> DataFrame:
+    """Return the rows with one spelling for each code, or the rows themselves where no value has two."""
+    from pyspark.sql import functions
+
+    first = pl.DataFrame({"value": values, "code": column.codes}).with_columns(
+        first=pl.col("value").drop_nulls().first().over("code")
+    )
+    others = first.filter(pl.col("value").ne_missing(pl.col("first")) & pl.col("value").is_not_null())
+    if others.is_empty():
+        return rows
+    pairs = others.select(pl.col("value").alias(WRITTEN), pl.col("first").alias(ALIKE)).to_arrow()
+    here, known = functions.col(quote_name(name)), functions.broadcast(rows.sparkSession.createDataFrame(pairs))
+    joined = rows.join(known, here == functions.col(WRITTEN), "left")
+    return joined.withColumn(name, functions.coalesce(functions.col(ALIKE), here)).drop(WRITTEN, ALIKE)
 
 
 def _scales(counts: DataFrame, schema: Schema) -> dict[str, tuple[float, float]]:
