@@ -18,7 +18,9 @@ import lattice
 import ledger
 import local
 import machine
+import memory
 import microaggregation
+import minimality
 import mondrian
 import mondrian_peers
 import noise
@@ -27,6 +29,7 @@ import promise
 import prose
 import query
 import record
+import republish
 import stream_keyed
 import stream_paper
 import stream_private
@@ -38,9 +41,12 @@ DOORS: dict[str, tuple[Part, ...]] = {
     for module in (
         mondrian,
         mondrian_peers,
+        memory,
         check,
         lattice,
+        republish,
         microaggregation,
+        minimality,
         query,
         promise,
         ledger,
