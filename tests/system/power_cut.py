@@ -26,6 +26,7 @@ from power_cut_glances import GLANCES
 
 SECTOR = 512
 LIFE = 1 << 48  # larger than inodes are
+ENDED = 0.25  # the share of cuts that come when the command has ended
 NAMES = {"create", "link", "unlink", "rename", "mkdir"}
 WAYS = ("nothing", "everything", "first ones", "names only", "data only", "any", "any")
 
@@ -192,10 +193,14 @@ def record(scene: Scene, scenario: Scenario) -> tuple[Disk, list[Step]]:
 
 
 def states(before: Disk, steps: list[Step], seed: int) -> Iterator[tuple[int, str, Disk]]:
-    """Yield random states after random cuts, each with the step and the way in which they differ."""
+    """Yield random states after random cuts, each with the step and the way in which they differ.
+
+    Many cuts come after the last step: an answer is printed there, and by then it must be paid for good.
+    """
     chance = random.Random(seed)  # noqa: S311  # which state is tried is no secret
     while True:
-        cut, way = chance.randrange(len(steps) + 1), chance.choice(WAYS)
+        ended = chance.random() < ENDED
+        cut, way = len(steps) if ended else chance.randrange(len(steps) + 1), chance.choice(WAYS)
         yield cut, way, after_cut(before, steps, cut, way, chance)
 
 

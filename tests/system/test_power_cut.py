@@ -39,6 +39,6 @@ def test_whatever_a_power_cut_leaves_is_whole_and_paid(shim: Path) -> None:
 @pytest.mark.long
 def test_commands_that_flushed_nothing_would_be_found_out(shim: Path) -> None:
     """The replay would be worth nothing if it found no fault where nothing is flushed."""
-    asking, perturbing = tried(shim, "query", "perturb", "--states", "100", "--every", "1000", "--no-flush")
+    asking, perturbing = tried(shim, "query", "perturb", "--states", "300", "--every", "1000", "--no-flush")
     assert any("not paid" in failure for failure in asking["failures"])
     assert any("are there" in failure or "rows" in failure for failure in perturbing["failures"])
