@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import json
 import os
 import pkgutil
 import re
@@ -146,6 +147,9 @@ def test_the_demo_writes_releases_and_a_report(tmp_path: Path) -> None:
         "patients.csv.card.json",
         "report.html",
     }
+    card = json.loads((tmp_path / "out" / "series-2.csv.card.json").read_text())
+    assert card["guarantee"]["parameters"]["series"] == "exact"  # BPG leaves people to an attacker who adds up
+    assert "two by republish in 0" in done.stdout
 
 
 @pytest.mark.parametrize("name", [name for name in dir(sf) if name != "__version__"])

@@ -25,11 +25,9 @@ def fewest_changes(cells: Cells) -> int | None:
     >>> fewest_changes(Cells.of(releases, [[(0,)] * 3] * 2))
     1
     """
-    try:
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import coo_array
-    except ImportError:
-        return None
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
     most = int(sum(release.counts.sum() for release in cells.releases))
     equations = Equations.of(cells, most)
     if equations.unknowns > LARGEST:

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.core.progress import tell
-from sfumato.errors import MissingExtraError
 from sfumato.series.bounds import Bounds
 from sfumato.series.cells import Cells, Integers
 from sfumato.series.certificate import Certificate, Prover
@@ -254,11 +253,7 @@ def _solve(
         if known is not None:
             wanted &= ~known[numbers][equations.owner, equations.value]
         targets = np.flatnonzero(wanted & (bounds.lower < 1) & (bounds.upper >= 1))
-        try:
-            verdicts = decide(bounds, targets, LARGEST, patience)
-        except MissingExtraError:
-            solved.undecided = targets.tolist()
-            return solved, numbers[broken]
+        verdicts = decide(bounds, targets, LARGEST, patience)
         _mark(broken, equations, np.array(verdicts.broken, dtype=np.int64), np.zeros(0, dtype=np.int64))
         solved.prover.found, solved.undecided = verdicts.excluded, verdicts.undecided
     return solved, numbers[broken]

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.progress import tell
-from sfumato.errors import MissingExtraError
 from sfumato.series.bounds import Bounds, Weights
 from sfumato.series.cells import Integers
 from sfumato.series.equations import Truths
@@ -85,7 +84,9 @@ class Part:
         free = bounds.upper > bounds.lower
         if not free.any():
             return None
-        coo_array, components = _sparse()
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         equations = bounds.equations
         fixed = np.where(free[equations.unknown], 0, equations.sign * bounds.lower[equations.unknown])
         right = equations.right - np.bincount(equations.row, weights=fixed, minlength=equations.rows).astype(np.int64)
@@ -97,7 +98,7 @@ class Part:
         column = place[equations.unknown[entry]]
         matrix = coo_array((equations.sign[entry].astype(np.float64), (row, column)), shape=shape).tocsc()
         graph = coo_array((np.ones(len(row)), (row, column + len(rows))), shape=(sum(shape), sum(shape)))
-        label = components(graph, directed=False)[1]
+        label = connected_components(graph, directed=False)[1]
         return cls(unknowns, rows, matrix, right[rows], equations.equal[rows], bounds.lower[unknowns],
                    bounds.upper[unknowns], label[len(rows) :], label[: len(rows)])  # fmt: skip
 
@@ -145,17 +146,6 @@ class Part:
         if capped:
             solution[gains] += found.x[len(self.unknowns) :]
         return 0, solution, weights
-
-
-def _sparse() -> tuple[Any, Any]:
-    try:
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-    except ImportError:
-        raise MissingExtraError(
-            "an exact audit of this series needs linear programmes; pip install 'sfumato[optimum]'"
-        ) from None
-    return coo_array, connected_components
 
 
 @dataclass(eq=False)

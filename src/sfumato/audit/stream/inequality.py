@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import MissingExtraError, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.random import Source
 from sfumato.stream.publishers.linked.staircase import optimum
 
@@ -82,7 +81,7 @@ class Distribution:
 def least_share(distribution: Distribution, epsilon: float) -> tuple[float, str]:
     """Return the least share of the variance that a guess leaves, and what says so: the programme or sech².
 
-    The programme is used where the distribution has at most 14 values, ε is at most 4 and scipy is there.
+    The programme is used where the distribution has at most 14 values and ε is at most 4.
 
     >>> share, _ = least_share(Distribution.of([0, 1]), 1.0)
     >>> round(share, 4) == round(1 / math.cosh(0.5) ** 2, 4)
@@ -90,8 +89,7 @@ def least_share(distribution: Distribution, epsilon: float) -> tuple[float, str]
     """
     atoms, chances = distribution.atoms
     if len(atoms) <= MOST_SUBSETS and epsilon <= MOST_PROGRAMME:
-        with suppress(MissingExtraError):
-            return optimum(chances, atoms, epsilon), "staircase programme"
+        return optimum(chances, atoms, epsilon), "staircase programme"
     return 1 / math.cosh(epsilon / 2) ** 2, "sech²(ε/2)"
 
 

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sfumato.errors import MissingExtraError, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.stream.base import Numbers
 
 MOST_SUBSETS = 14
@@ -65,10 +65,8 @@ def optimum(probabilities: Numbers, values: Numbers, epsilon: float) -> float:
     >>> bool(optimum(*few, 1.0) <= best_cut(*few, math.e / (1 + math.e)).unexplained + 1e-9)
     True
     """
-    try:
-        from scipy.optimize import linprog
-    except ImportError:
-        raise MissingExtraError("the staircase programme needs scipy; pip install 'sfumato[optimum]'") from None
+    from scipy.optimize import linprog
+
     likelihoods = 1 + (math.exp(epsilon) - 1) * _sets(len(values))
     centred = values - probabilities @ values
     variance = float(probabilities @ centred**2)

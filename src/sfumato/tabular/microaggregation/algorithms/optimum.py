@@ -8,16 +8,12 @@ from math import comb
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csc_array
 
-from sfumato.errors import MissingExtraError, ParameterError
+from sfumato.errors import ParameterError
 from sfumato.tabular.microaggregation.algorithms.optimum_kernel import cheap_groups, pair_distances
 from sfumato.tabular.microaggregation.loss import Labels, Records
-
-try:
-    from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-    from scipy.sparse import csc_array
-except ImportError as error:
-    raise MissingExtraError("the exact optimum needs scipy; pip install 'sfumato[optimum]'") from error
 
 MOST_GROUPS = 20_000_000
 BATCH = 20_000
