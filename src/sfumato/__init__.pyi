@@ -56,6 +56,7 @@ from .tabular import Improve as Improve
 from .tabular import Incognito as Incognito
 from .tabular import KAnonyMeans as KAnonyMeans
 from .tabular import KAnonyMeansStar as KAnonyMeansStar
+from .tabular import LocalRecoding as LocalRecoding
 from .tabular import MDAVPlus as MDAVPlus
 from .tabular import MDAVStar as MDAVStar
 from .tabular import Mondrian as Mondrian

@@ -6,6 +6,7 @@ from sfumato.tabular.charge import Charge
 from sfumato.tabular.lattice.datafly import Datafly
 from sfumato.tabular.lattice.incognito import Incognito
 from sfumato.tabular.lattice.optimal import Optimal
+from sfumato.tabular.local_recoding import LocalRecoding
 from sfumato.tabular.microaggregation.algorithms.kanonymeans import KAnonyMeans
 from sfumato.tabular.microaggregation.algorithms.kanonymeans_star import KAnonyMeansStar
 from sfumato.tabular.microaggregation.algorithms.mdav import MDAV
@@ -34,6 +35,7 @@ __all__ = [
     "Incognito",
     "KAnonyMeans",
     "KAnonyMeansStar",
+    "LocalRecoding",
     "MDAVPlus",
     "MDAVStar",
     "Microaggregator",

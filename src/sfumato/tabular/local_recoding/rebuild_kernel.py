@@ -1,0 +1,291 @@
+"""Take a few neighbouring classes apart and build them anew, again and again; keep what costs less.
+
+Ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt & Dueck 2000), accepted as in simulated annealing (Kirkpatrick,
+Gelatt & Vecchi 1983). A rebuilt pair of classes is a relocation, a swap, a merge or a split, whichever comes out best.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.core.kernel import kernel
+from sfumato.tabular.class_test import ClassTest
+from sfumato.tabular.class_test_kernel import WEIGHT
+from sfumato.tabular.local_recoding.cover_kernel import begin, cheapest, widen
+from sfumato.tabular.local_recoding.start_kernel import holds
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+MOST_CLASSES = 4  # taken apart at once
+SLACK = 1e-12  # what rounding may make of no change
+MULTIPLIER, INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
+
+
+class Classes(NamedTuple):
+    """Rows in classes: a row's cell and class; by class its rows as a chain, their number and the penalty of each.
+
+    `unused` has the numbers of classes without rows, the last entry how many those are.
+    """
+
+    cell: Int64s
+    label: Int64s
+    head: Int64s
+    after: Int64s
+    size: Int64s
+    cost: Floats
+    unused: Int64s
+
+
+class Scratch(NamedTuple):
+    """Memory for one rebuilding: the rows taken apart, their cells, the new class of each, new covers, sizes, costs."""
+
+    rows: Int64s
+    left: Int64s
+    cells: Int64s
+    label: Int64s
+    covers: Int64s
+    sizes: Int64s
+    costs: Floats
+    tags: Int64s
+    groups: Int64s
+
+
+@kernel
+def draw(state: npt.NDArray[np.uint64], below: int) -> int:
+    """Return a number from 0 to below-1 (a linear congruential generator, Knuth 1997; a search needs no secret)."""
+    state[0] = state[0] * MULTIPLIER + INCREMENT
+    return np.int64((state[0] >> np.uint64(32)) * np.uint64(below) >> np.uint64(32))
+
+
+@kernel
+def rebuild(
+    facts: Int64s,
+    nodes: Int32s,
+    costs: Floats,
+    codes: Int32s,
+    near: Int32s,
+    rows: Int64s,
+    first: Int64s,
+    classes: Classes,
+    scratch: Scratch,
+    state: npt.NDArray[np.uint64],
+    steps: int,
+    heat: float,
+    least: int,
+    test: ClassTest | None,
+) -> float:
+    """Make so many attempts at a temperature; return by how much the total penalty has changed.
+
+    `near` has layers of near cells, -1 where a cell is in no layer.
+    """
+    change = 0.0
+    for _ in range(steps):
+        taken = choose_classes(near, rows, first, classes, scratch, state)
+        before, size = 0.0, 0
+        for index in range(taken):
+            group = scratch.groups[index]
+            before += classes.cost[group] * classes.size[group]
+            size += classes.size[group]
+        if before <= 0.0 or size > len(scratch.rows):
+            continue
+        gather(classes, scratch, taken, state)
+        bound = before - heat * np.log((draw(state, 1 << 30) + 1.0) / (1 << 30))
+        made, total = recreate(facts, nodes, costs, codes, classes, scratch, size, bound, state, least, test)
+        if made > 0:
+            commit(classes, scratch, taken, made, size)
+            change += total - before
+    return change
+
+
+@kernel
+def choose_classes(
+    near: Int32s, rows: Int64s, first: Int64s, classes: Classes, scratch: Scratch, state: npt.NDArray[np.uint64]
+) -> int:
+    """Write the numbers of some near classes, the costlier of two random rows' class first; return how many."""
+    groups = scratch.groups
+    row, other = draw(state, len(classes.label)), draw(state, len(classes.label))
+    if classes.cost[classes.label[other]] > classes.cost[classes.label[row]]:
+        row = other
+    groups[0], taken = classes.label[row], 1
+    wanted = 2 + draw(state, MOST_CLASSES - 1)
+    for _ in range(3 * MOST_CLASSES):
+        if taken == wanted:
+            break
+        member = classes.head[groups[draw(state, taken)]]
+        for _skip in range(draw(state, min(16, classes.size[classes.label[member]]))):
+            member = classes.after[member]
+        reach = near.shape[2]
+        place = min(draw(state, reach), draw(state, reach))
+        cell = near[draw(state, near.shape[0]), classes.cell[member], place]
+        if cell < 0:
+            continue
+        found = classes.label[rows[first[cell] + draw(state, first[cell + 1] - first[cell])]]
+        fresh = True
+        for index in range(taken):
+            fresh &= groups[index] != found
+        if fresh:
+            groups[taken] = found
+            taken += 1
+    return taken
+
+
+@kernel
+def gather(classes: Classes, scratch: Scratch, taken: int, state: npt.NDArray[np.uint64]) -> None:
+    """Write the rows of the chosen classes in random order."""
+    filled = 0
+    for index in range(taken):
+        row = classes.head[scratch.groups[index]]
+        while row >= 0:
+            other = draw(state, filled + 1)
+            scratch.left[filled] = scratch.left[other]
+            scratch.left[other] = row
+            filled += 1
+            row = classes.after[row]
+    for place in range(filled):
+        scratch.cells[place] = classes.cell[scratch.left[place]]
+
+
+@kernel
+def recreate(
+    facts: Int64s,
+    nodes: Int32s,
+    costs: Floats,
+    codes: Int32s,
+    classes: Classes,
+    scratch: Scratch,
+    size: int,
+    bound: float,
+    state: npt.NDArray[np.uint64],
+    least: int,
+    test: ClassTest | None,
+) -> tuple[int, float]:
+    """Make new classes of the gathered rows; return how many, 0 if they cost more than `bound`, and their penalty."""
+    left, cells, covers = scratch.left, scratch.cells, scratch.covers
+    most = max(1, min(size // least, len(scratch.sizes)))
+    while most > 1 and draw(state, 5) < 2:
+        most -= 1
+    apart, count, made, total, filled = draw(state, 3) > 0, size, 0, 0.0, 0
+    while count > 0 and made < most:
+        seed = 0
+        if apart and made > 0:
+            seed = far_cell(facts, nodes, costs, codes, covers, made - 1, cells, count, state)
+        begin(facts, codes, cells[seed], covers, made)
+        place, cost, members = seed, 0.0, 0
+        while True:
+            row = left[place]
+            scratch.rows[filled], scratch.label[filled] = row, made
+            scratch.tags[members] = (np.int64(1) << WEIGHT) + row
+            members += 1
+            filled += 1
+            count -= 1
+            left[place], cells[place] = left[count], cells[count]
+            if holds(scratch.tags, members, least, test):
+                break
+            place, cost = cheapest(facts, nodes, costs, codes, covers, made, cells, count)
+            if place < 0:
+                break
+            widen(facts, nodes, codes, cells[place], covers, made)
+        if not holds(scratch.tags, members, least, test):
+            for index in range(members):  # nothing is left to grow by: these rows go where they cost least
+                filled -= 1
+                left[count] = scratch.rows[filled]
+                cells[count] = classes.cell[left[count]]
+                count += 1
+            break
+        scratch.sizes[made], scratch.costs[made] = members, cost
+        total += cost * members
+        made += 1
+        if total > bound + SLACK:
+            return 0, total
+    if made == 0:
+        return 0, np.inf
+    while count > 0:
+        count -= 1
+        group, cost = cheapest_cover(facts, nodes, costs, codes, scratch, cells[count], made)
+        widen(facts, nodes, codes, cells[count], covers, group)
+        total += cost * (scratch.sizes[group] + 1) - scratch.costs[group] * scratch.sizes[group]
+        scratch.sizes[group] += 1
+        scratch.costs[group] = cost
+        scratch.rows[filled], scratch.label[filled] = left[count], group
+        filled += 1
+        if total > bound + SLACK:
+            return 0, total
+    if test is not None and not all_hold(scratch, made, size, least, test):
+        return 0, total
+    return made, total
+
+
+@kernel
+def far_cell(
+    facts: Int64s,
+    nodes: Int32s,
+    costs: Floats,
+    codes: Int32s,
+    covers: Int64s,
+    slot: int,
+    cells: Int64s,
+    count: int,
+    state: npt.NDArray[np.uint64],
+) -> int:
+    """Return which of three drawn cells a cover would take in at the highest cost."""
+    most, found = -1.0, 0
+    for _ in range(3):
+        index = draw(state, count)
+        _, cost = cheapest(facts, nodes, costs, codes, covers, slot, cells[index : index + 1], 1)
+        if cost > most:
+            most, found = cost, index
+    return found
+
+
+@kernel
+def cheapest_cover(
+    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, scratch: Scratch, cell: int, made: int
+) -> tuple[int, float]:
+    """Return the new class whose penalty grows least by one more cell, and what each of its rows then costs."""
+    best, group, reached = np.inf, 0, 0.0
+    one = np.full(1, cell)
+    for index in range(made):
+        _, cost = cheapest(facts, nodes, costs, codes, scratch.covers, index, one, 1)
+        grown = cost * (scratch.sizes[index] + 1) - scratch.costs[index] * scratch.sizes[index]
+        if grown < best:
+            best, group, reached = grown, index, cost
+    return group, reached
+
+
+@kernel
+def all_hold(scratch: Scratch, made: int, size: int, least: int, test: ClassTest | None) -> bool:
+    """Return whether every new class satisfies every model."""
+    for group in range(made):
+        members = 0
+        for place in range(size):
+            if scratch.label[place] == group:
+                scratch.tags[members] = (np.int64(1) << WEIGHT) + scratch.rows[place]
+                members += 1
+        if not holds(scratch.tags, members, least, test):
+            return False
+    return True
+
+
+@kernel
+def commit(classes: Classes, scratch: Scratch, taken: int, made: int, size: int) -> None:
+    """Put the new classes in the place of those taken apart."""
+    groups, unused = scratch.groups, classes.unused
+    last = len(unused) - 1
+    for index in range(made, taken):
+        unused[unused[last]] = groups[index]
+        unused[last] += 1
+    for index in range(taken, made):
+        unused[last] -= 1
+        groups[index] = unused[unused[last]]
+    for index in range(max(made, taken)):
+        classes.head[groups[index]], classes.size[groups[index]], classes.cost[groups[index]] = -1, 0, 0.0
+    for index in range(made):
+        classes.size[groups[index]], classes.cost[groups[index]] = scratch.sizes[index], scratch.costs[index]
+    for place in range(size):
+        row, group = scratch.rows[place], groups[scratch.label[place]]
+        classes.label[row], classes.after[row] = group, classes.head[group]
+        classes.head[group] = row

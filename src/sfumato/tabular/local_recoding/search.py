@@ -1,0 +1,183 @@
+"""The search: classes rebuilt a few at a time, from warm to cold, for as long as wanted; the best so far is kept.
+
+Iterated as in Lourenço, Martin & Stützle 2003, cooled as in Kirkpatrick, Gelatt & Vecchi 1983.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.core.compiling import working_time
+from sfumato.tabular.class_test import ClassTest
+from sfumato.tabular.local_recoding.cells import Cells
+from sfumato.tabular.local_recoding.penalties import Penalties
+from sfumato.tabular.local_recoding.rebuild_kernel import MOST_CLASSES, Classes, Scratch, rebuild
+from sfumato.tabular.microaggregation.loss import dense_labels
+from sfumato.tabular.microaggregation.search.improve import Limit
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+HOT, COLD = 0.3, 0.02  # temperatures as shares of the mean penalty of a class
+FULL = 400.0  # attempts per class that a full annealing takes; with fewer, it starts cooler
+CHUNK = 1_000  # attempts between two looks at the clock
+REACH = 24  # near cells whose classes are rebuilt together
+COSTLY = (0.06, 0.15, 0.35)  # shares of the costliest rows, whose cells have near ones among themselves
+MOST_COSTLY = 30_000
+LOOKS = 5  # times that the costliest rows are looked up
+DEAREST_LOOK = 0.05  # share of the time that such a look may take
+POOL = 128, 4_096  # rows that are rebuilt at once: at least room for, and at most
+
+
+class Bench:
+    """Classes of rows on the workbench, with what their search needs."""
+
+    def __init__(
+        self, cells: Cells, penalties: Penalties, labels: Int64s, least: int, test: ClassTest | None, seed: int
+    ) -> None:
+        self.cells, self.penalties, self.least, self.test = cells, penalties, least, test
+        self.classes = classes_of(cells, penalties, labels if test is not None else without_large(labels, cells, least))
+        self.scratch = _scratch(max(POOL[0], min(POOL[1], 3 * MOST_CLASSES * least)), penalties.width)
+        self.state = np.array([seed * 2 + 1], dtype=np.uint64)
+        self.total = float(self.classes.size @ self.classes.cost)
+        self.near = self._near(np.arange(cells.count))[None]
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return int(np.count_nonzero(self.classes.size))
+
+    def attempt(self, steps: int, heat: float) -> None:
+        """Rebuild so many times at a temperature."""
+        facts, nodes, costs, _ = self.penalties
+        cells = self.cells
+        self.total += rebuild(
+            facts,
+            nodes,
+            costs,
+            cells.codes,
+            self.near,
+            cells.rows,
+            cells.first,
+            self.classes,
+            self.scratch,
+            self.state,
+            steps,
+            heat,
+            self.least,
+            self.test,
+        )
+
+    def look_at_costly(self) -> None:
+        """Look up the near cells of costly rows among costly rows: they do best in classes of their own."""
+        each = self.classes.cost[self.classes.label]
+        order = np.argsort(-each, kind="stable")
+        layers = [self.near[0]]
+        for share in COSTLY:
+            rows = order[: min(MOST_COSTLY, int(share * len(order)))]
+            places = np.unique(self.cells.of_row[rows])
+            layer = np.full((self.cells.count, REACH), -1, dtype=np.int32)
+            if len(places) > 1:
+                layer[places] = self._near(places)
+            layers.append(layer)
+        self.near = np.stack(layers)
+
+    def _near(self, places: Int64s) -> Int32s:
+        """Return the near cells, each cell itself first: its rows may be in several classes."""
+        found = self.cells.near(self.penalties, places, REACH)
+        return np.concatenate([places[:, None].astype(np.int32), found[:, :-1]], axis=1)
+
+
+def search(bench: Bench, limit: Limit, on_progress: Callable[[float, float], None]) -> Int64s:
+    """Return the class of every row in the best partition met until the limit; Ctrl-C keeps the best so far."""
+    best, least = bench.classes.label.copy(), bench.total
+    mean = bench.total / max(1, bench.count)
+    try:
+        for share in steps_to(limit, bench):
+            if bench.total < least:
+                best[:], least = bench.classes.label, bench.total
+            on_progress(min(share, 1.0), least)
+    except KeyboardInterrupt:
+        pass
+    return dense_labels(best)
+
+
+def steps_to(limit: Limit, bench: Bench) -> Iterator[float]:
+    """Rebuild until the limit is reached, pausing after each chunk with the share of the limit that is used up."""
+    mean = bench.total / max(1, bench.count)
+    begun, looked, dear = limit.share(), 0, False
+    while bench.total > 0 and (share := limit.share()) < 1.0:
+        if share * LOOKS >= looked and not dear:
+            moment = working_time()
+            bench.look_at_costly()
+            looked += 1
+            dear = limit.seconds is not None and working_time() - moment > DEAREST_LOOK * limit.seconds
+        expected = limit.done * (1.0 - begun) / max(share - begun, 1e-9)
+        if limit.iterations is not None and limit.seconds is None:
+            expected = float(limit.iterations)
+        steps = CHUNK if limit.iterations is None else min(CHUNK, limit.iterations - limit.done)
+        bench.attempt(steps, mean * temperature(share, expected / max(1, bench.count)))
+        limit.done += steps
+        yield limit.share()
+
+
+def temperature(share: float, attempts_per_class: float) -> float:
+    """Return the temperature after a share of a search of so many attempts per class in all.
+
+    >>> temperature(0.0, 1e9), round(temperature(1.0, 1e9), 6)
+    (0.3, 0.02)
+    """
+    warmth = min(1.0, attempts_per_class / FULL) * (1.0 - min(share, 1.0))
+    return float(COLD * (HOT / COLD) ** warmth)
+
+
+def without_large(labels: Int64s, cells: Cells, least: int) -> Int64s:
+    """Return the classes, those of at least 2k rows split into near rows: no part costs more than the whole."""
+    order = np.lexsort((cells.of_row, labels))
+    sizes = np.bincount(labels)
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    parts = np.maximum(1, sizes // least)[labels[order]]
+    part = np.minimum(place // least, parts - 1)
+    starts = np.diff(labels[order], prepend=-1) != 0
+    starts |= np.diff(part, prepend=0) != 0
+    found = np.empty_like(labels)
+    found[order] = np.cumsum(starts) - 1
+    return found
+
+
+def classes_of(cells: Cells, penalties: Penalties, labels: Int64s) -> Classes:
+    """Return the classes of labels as chains, with room for as many as there can be."""
+    from sfumato.tabular.local_recoding.classes_kernel import class_penalties
+
+    facts, nodes, costs, width = penalties
+    rows, count = len(labels), int(labels.max()) + 1
+    cost = np.zeros(rows)
+    cost[:count] = class_penalties(facts, nodes, costs, cells.codes, cells.of_row, labels, count, width)
+    order = np.argsort(labels, kind="stable")
+    after = np.full(rows, -1, dtype=np.int64)
+    same = labels[order[1:]] == labels[order[:-1]]
+    after[order[:-1][same]] = order[1:][same]
+    head = np.full(rows, -1, dtype=np.int64)
+    head[labels[order[::-1]]] = order[::-1]
+    unused = np.zeros(rows + 1, dtype=np.int64)
+    unused[: rows - count] = np.arange(rows - 1, count - 1, -1)
+    unused[-1] = rows - count
+    return Classes(cells.of_row, labels.copy(), head, after, np.bincount(labels, minlength=rows), cost, unused)
+
+
+def _scratch(rows: int, width: int) -> Scratch:
+    numbers = [np.zeros(rows, dtype=np.int64) for _ in range(6)]
+    left, cells, label, tags, sizes, taken = numbers
+    return Scratch(
+        taken,
+        left,
+        cells,
+        label,
+        np.zeros((rows, width), np.int64),
+        sizes,
+        np.zeros(rows),
+        tags,
+        np.zeros(rows, np.int64),
+    )
