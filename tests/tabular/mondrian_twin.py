@@ -83,7 +83,7 @@ def worth(column: Column, codes: list[int], part: set[int]) -> float:
     """The loss that a cut saves, over the geometric mean of its sides."""
     left, right = [code for code in codes if code in part], [code for code in codes if code not in part]
     saved = len(codes) * loss(column, codes) - len(left) * loss(column, left) - len(right) * loss(column, right)
-    return max(0.0, saved) / math.sqrt(len(left) * len(right))
+    return max(0.0, saved) / math.sqrt(float(len(left)) * len(right))
 
 
 def loss(column: Column, codes: list[int]) -> float:

@@ -52,7 +52,7 @@ def tree_cuts(nodes: Nodes, codes: Int64s, weights: Int64s, least: int) -> list[
         if min(left, total - left) >= least:
             lost = left * _loss(nodes, values[inside]), (total - left) * _loss(nodes, np.delete(values, inside))
             saved = max(0.0, total * before - lost[0] - lost[1])
-            cuts.append(Cut(saved / math.sqrt(left * (total - left)), int(values[first]), int(values[last])))
+            cuts.append(Cut(saved / math.sqrt(float(left) * (total - left)), int(values[first]), int(values[last])))
     return sorted(cuts, key=lambda cut: -cut.worth)
 
 
