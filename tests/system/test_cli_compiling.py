@@ -33,8 +33,8 @@ NEEDED = [  # every name once: a second line would be the same kernel compiled f
     "extents",
     "mondrian",
     "profile_sparse",
-    "shared_levels",
     "shuffle_from",
+    "weigh_cuts",
 ]
 NAMING = """
 import sys

@@ -30,6 +30,10 @@ from sfumato.tabular.problem import Problem
 
 ONE = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
 TWO = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["ill"])
+AGES = sf.Hierarchy.from_rows(
+    [("20", "y", "*"), ("21", "y", "*"), ("23", "y", "*"), ("24", "x", "*"), ("30", "x", "*")]
+)
+WOODED = sf.Schema({**TWO.columns, "age": sf.Attribute("age", sf.Role.QUASI, hierarchy=AGES)})
 EVEN: list[Model] = [
     sf.LDiversity(2, "ill"),
     sf.LDiversity(1.7, "ill", kind="entropy"),
@@ -65,7 +69,7 @@ def releases(anonymizer: PartitionAnonymizer, problems: Iterator[Problem]) -> di
     return found
 
 
-@pytest.mark.parametrize("schema", [ONE, TWO], ids=["one column", "two columns"])
+@pytest.mark.parametrize("schema", [ONE, TWO, WOODED], ids=["one column", "two columns", "a hierarchy"])
 @pytest.mark.parametrize("ages", [EVENLY, UNEVENLY], ids=["even", "uneven"])
 @pytest.mark.parametrize("model", EVEN, ids=repr)
 def test_on_every_small_table_a_person_has_a_value_as_often_as_the_class_shows(

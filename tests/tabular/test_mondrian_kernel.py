@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.tabular.class_test_kernel import WEIGHT
-from sfumato.tabular.mondrian.kernel import CODES, DIGITS, FACTS, MASK, MASSES, ROWS, SHIFT, profile_sparse
+from sfumato.tabular.mondrian.kernel import DIGITS, profile_sparse
+from sfumato.tabular.mondrian.memory import CODES, FACTS, MASK, MASSES, ROWS, SHIFT
 
 
 @pytest.mark.parametrize("size", [1, 3, 48, 49, 700])

@@ -50,9 +50,9 @@ def kernel(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Return the compiled function, written out wherever a kernel calls it: for small steps of a hot loop.
 
-    >>> from sfumato.tabular.mondrian.kernel import shared_levels
+    >>> from sfumato.tabular.mondrian.tree_kernel import shared_levels
     >>> import numpy as np
-    >>> shared_levels(np.array([0, 2, 1], dtype=np.int32), 0, 2)
+    >>> shared_levels(np.array([[2, 0], [2, 2], [2, 2]], dtype=np.int32), 1, 2)
     1
     """
     return _kept(function, _compile(**OPTIONS, inline="always")(function))

@@ -16,6 +16,8 @@ from sfumato.core.parameters import OneOf, Option
 from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.class_test import class_test
+from sfumato.tabular.mondrian.memory import FACTS, MASK, NODES, ROWS, SHIFT, START, TREE, WORD
+from sfumato.tabular.mondrian.nodes import stacked
 from sfumato.tabular.mondrian.python_cuts import PythonCuts
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
@@ -70,12 +72,13 @@ class Mondrian(PartitionAnonymizer):
             return self._joined(problem, Partition(points, *PythonCuts(problem, points, self.relaxed).labels()))
         test = class_test(problem, points.examples)
         words, labels = _pack(problem, points), np.empty(points.count, dtype=np.int64)
-        columns, least = _facts(problem), problem.least_units
+        nodes, starts = stacked(problem.quasi)
+        columns, least = _facts(problem, starts), problem.least_units
         count = mondrian(
             words,
             words[-1],
             np.concatenate([column.positions for column in problem.quasi]),
-            np.concatenate([column.shared for column in problem.quasi]),
+            nodes,
             columns,
             np.empty(len(columns)),
             _scratch(columns, points.count),
@@ -139,23 +142,22 @@ def _pack(problem: Problem, points: Numbering) -> Int64s:
     return words
 
 
-def _facts(problem: Problem) -> Int64s:
+def _facts(problem: Problem, nodes: list[int]) -> Int64s:
     """Return what the kernel must know of each column, with room for what it finds out."""
-    from sfumato.tabular.mondrian.kernel import FACTS, MASK, SHIFT, START, TREE, WORD
-
     places = _places(problem)
     facts = np.zeros((len(places), FACTS), dtype=np.int64)
     facts[:, WORD] = [place.word for place in places]
     facts[:, SHIFT] = [place.shift for place in places]
     facts[:, MASK] = [(1 << place.bits) - 1 for place in places]
     facts[:, START] = np.cumsum([0, *(column.size for column in problem.quasi[:-1])])
+    facts[:, NODES] = nodes
     facts[:, TREE] = [column.attribute.hierarchy is not None for column in problem.quasi]
     return facts
 
 
 def _scratch(columns: Int64s, size: int) -> Int64s:
     """Return the kernel's scratch memory: it holds every point, every code of a column, or every digit."""
-    from sfumato.tabular.mondrian.kernel import DIGITS, MASK, ROWS
+    from sfumato.tabular.mondrian.kernel import DIGITS
 
     return np.empty((ROWS, max(size, DIGITS, int(columns[:, MASK].max()) + 1)), dtype=np.int64)
 

@@ -22,7 +22,7 @@ from sfumato.tabular.problem import Problem
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-MIDDLE = (8,)  # in sixteenths: no other cut of a column has a larger smaller side
+MIDDLE = (8,)  # in sixteenths: no other cut of a column without a hierarchy has a larger smaller side
 
 
 @dataclass(frozen=True)

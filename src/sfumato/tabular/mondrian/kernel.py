@@ -1,7 +1,6 @@
 """The cuts of Mondrian, compiled: points are moved physically, so every pass reads memory in order.
 
-LeFevre, DeWitt & Ramakrishnan 2006. Several columns share one 64-bit word, so that a move touches little memory;
-working memory lies in few plain arrays, since most classes are tiny and every array handed around costs time.
+LeFevre, DeWitt & Ramakrishnan 2006. Several columns share one 64-bit word, so that a move touches little memory.
 """
 
 from __future__ import annotations
@@ -12,17 +11,31 @@ import numpy.typing as npt
 from sfumato.core.kernel import inlined, kernel
 from sfumato.tabular.class_test import ClassTest
 from sfumato.tabular.class_test_kernel import NUMBER, WEIGHT, class_holds, rows_of
+from sfumato.tabular.mondrian.memory import (
+    BUCKETS,
+    CODES,
+    CUT,
+    FIRST,
+    HIGH,
+    LAST,
+    LOW,
+    MASK,
+    MASSES,
+    RANKED,
+    RIGHT,
+    SHIFT,
+    SPARE,
+    START,
+    TREE,
+    WORD,
+)
+from sfumato.tabular.mondrian.nodes import Nodes
+from sfumato.tabular.mondrian.tree_kernel import NO_CUT, best_cut
 
-Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-ATTEMPTS = 16  # how finely a column is searched when the balanced cut breaks a model beyond k
+ATTEMPTS = 16  # how finely a column is searched when its best cut breaks a model beyond k
 EVERYTHING = np.iinfo(np.int64).max
-# What is known of each column: its word, place and mask in the word, where its scale starts, whether it has a
-# hierarchy; then, for the class at hand, its lowest and highest code; last, the columns in order of width.
-WORD, SHIFT, MASK, START, TREE, LOW, HIGH, RANKED, FACTS = range(9)
-# The rows of scratch memory: distinct codes and their weights, counters, marks, and entries on the move.
-CODES, MASSES, BUCKETS, RIGHT, SPARE, ROWS = range(6)
 FEW = 48  # so many codes are sorted by insertion
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS
@@ -33,9 +46,9 @@ def mondrian(
     words: Int64s,
     tags: Int64s,
     positions: Floats,
-    shared: Int32s,
+    nodes: Nodes | None,
     columns: Int64s,
-    widths: Floats,
+    worths: Floats,
     scratch: Int64s,
     tried: Int64s,
     pending: Int64s,
@@ -46,7 +59,8 @@ def mondrian(
 ) -> int:
     """Fill `labels` with the class of every point and return the number of classes.
 
-    `tags` is the last row of `words`, both are left in class order; without a test, k alone is asked for.
+    `tags` is the last row of `words`, both are left in class order; without a test, k alone is asked for, and without
+    nodes no column has a hierarchy: Numba then leaves out what that needs.
     """
     pending[0, 0], pending[0, 1] = 0, len(tags)
     waiting, count = 1, 0
@@ -57,17 +71,25 @@ def mondrian(
         middle = -1
         total = rows_of(tags, start, end)
         if total >= 2 * least:
-            candidates = rank_columns(words, positions, columns, widths, start, end)
+            candidates = rank_columns(words, tags, positions, nodes, columns, worths, scratch, start, end, total, least)
             for attempt in range(attempts):
                 away = (attempt + 1) // 2 if attempt % 2 else -(attempt // 2)  # 0, 1, -1, 2, -2 …
                 target = total * (ATTEMPTS // 2 + away) / ATTEMPTS
                 for rank in range(candidates):
                     column = columns[rank, RANKED]
-                    found = profile(words, tags, columns, scratch, column, start, end)
-                    place, quota = choose(shared, columns, scratch, column, found, total, target, least, relaxed)
-                    if was_tried(tried, column, attempt, scratch[CODES, place] if place >= 0 else -1, quota):
-                        continue
-                    middle = divide(words, tags, columns, scratch, column, start, end, scratch[CODES, place], quota)
+                    if columns[column, TREE]:
+                        quota = EVERYTHING
+                        if attempt > 0 and worths[column] >= 0:
+                            weigh_cuts(words, tags, nodes, columns, worths, scratch, column, start, end, total, least)
+                        if worths[column] < 0:
+                            continue
+                    else:
+                        found = profile(words, tags, columns, scratch, column, start, end)
+                        place, quota = choose(scratch, found, total, target, least, relaxed)
+                        columns[column, FIRST], columns[column, LAST] = columns[column, LOW], scratch[CODES, place]
+                        if was_tried(tried, column, attempt, scratch[CODES, place] if place >= 0 else -1, quota):
+                            continue
+                    middle = divide(words, tags, columns, scratch, column, start, end, quota)
                     if test is not None:
                         low, high = start, middle
                         for _ in range(2):  # the left part, then the right one
@@ -101,8 +123,24 @@ def was_tried(tried: Int64s, column: int, attempt: int, value: int, quota: int) 
 
 
 @inlined
-def rank_columns(words: Int64s, positions: Floats, columns: Int64s, widths: Floats, start: int, end: int) -> int:
-    """Order the columns that still vary by normalised width, widest first; return how many there are."""
+def rank_columns(
+    words: Int64s,
+    tags: Int64s,
+    positions: Floats,
+    nodes: Nodes | None,
+    columns: Int64s,
+    worths: Floats,
+    scratch: Int64s,
+    start: int,
+    end: int,
+    total: int,
+    least: int,
+) -> int:
+    """Order the columns that may be cut by what that is worth, the best first; return how many there are.
+
+    That is the normalised width, or what the best cut along a hierarchy saves: on one scale, since halving a range in
+    the middle of the rows saves the same.
+    """
     count = 0
     for column in range(len(columns)):
         word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
@@ -112,15 +150,42 @@ def rank_columns(words: Int64s, positions: Floats, columns: Int64s, widths: Floa
             low = min(low, value)
             high = max(high, value)
         columns[column, LOW], columns[column, HIGH] = low, high
-        widths[column] = positions[columns[column, START] + high] - positions[columns[column, START] + low]
+        worths[column] = NO_CUT
         if high > low:
+            if columns[column, TREE]:
+                worths[column] = np.inf
+                columns[column, CUT] = -1
+                weigh_cuts(words, tags, nodes, columns, worths, scratch, column, start, end, total, least)
+            else:
+                worths[column] = positions[columns[column, START] + high] - positions[columns[column, START] + low]
+        if worths[column] >= 0:
             rank = count
-            while rank > 0 and widths[columns[rank - 1, RANKED]] < widths[column]:
+            while rank > 0 and worths[columns[rank - 1, RANKED]] < worths[column]:
                 columns[rank, RANKED] = columns[rank - 1, RANKED]
                 rank -= 1
             columns[rank, RANKED] = column
             count += 1
     return count
+
+
+@kernel
+def weigh_cuts(
+    words: Int64s,
+    tags: Int64s,
+    nodes: Nodes | None,
+    columns: Int64s,
+    worths: Floats,
+    scratch: Int64s,
+    column: int,
+    start: int,
+    end: int,
+    total: int,
+    least: int,
+) -> None:
+    """Note the cut along a hierarchy that is the best one behind the one noted last, and what it is worth."""
+    if nodes is not None:
+        found = profile(words, tags, columns, scratch, column, start, end)
+        worths[column] = best_cut(nodes, columns, worths, scratch, column, found, total, least)
 
 
 @inlined
@@ -204,38 +269,19 @@ def sort_digits(scratch: Int64s, size: int) -> None:
 
 
 @inlined
-def choose(
-    shared: Int32s,
-    columns: Int64s,
-    scratch: Int64s,
-    column: int,
-    count: int,
-    total: int,
-    target: float,
-    least: int,
-    relaxed: bool,
-) -> tuple[int, int]:
+def choose(scratch: Int64s, count: int, total: int, target: float, least: int, relaxed: bool) -> tuple[int, int]:
     """Return the place of the last left code of the cut nearest to `target`, and how much of it goes left.
 
-    The place is -1 when no cut is allowable. A column with a hierarchy is cut between the children of the node
-    at hand only: where neighbouring codes share as many levels as all codes of the class do.
+    The place is -1 when no cut is allowable.
     """
-    tree, offset = columns[column, TREE], columns[column, START]
     best, quota = -1, EVERYTHING
-    if relaxed and not tree:
+    if relaxed:
         best, quota = choose_relaxed(scratch, count, total, int(target), least)
     else:
-        depth = 0
-        if tree:
-            depth = shared_levels(shared, offset + scratch[CODES, 0], offset + scratch[CODES, count - 1])
         nearest, running = np.inf, 0
         for place in range(count - 1):
             running += scratch[MASSES, place]
-            allowable = running >= least and total - running >= least and abs(running - target) < nearest
-            if allowable and tree:
-                left, right = scratch[CODES, place], scratch[CODES, place + 1]
-                allowable = shared_levels(shared, offset + left, offset + right) == depth
-            if allowable:
+            if running >= least and total - running >= least and abs(running - target) < nearest:
                 best, nearest = place, abs(running - target)
     return best, quota
 
@@ -251,34 +297,19 @@ def choose_relaxed(scratch: Int64s, count: int, total: int, target: int, least: 
     return -1, EVERYTHING
 
 
-@kernel
-def shared_levels(shared: Int32s, first: int, last: int) -> int:
-    """Return how many tree levels all codes from `first` to `last` share."""
-    least = int(shared[first + 1])
-    for place in range(first + 2, last + 1):
-        least = min(least, int(shared[place]))
-    return least
-
-
 @inlined
 def divide(
-    words: Int64s,
-    tags: Int64s,
-    columns: Int64s,
-    scratch: Int64s,
-    column: int,
-    start: int,
-    end: int,
-    value: int,
-    quota: int,
+    words: Int64s, tags: Int64s, columns: Int64s, scratch: Int64s, column: int, start: int, end: int, quota: int
 ) -> int:
-    """Move points up to `value` to the left, of those at `value` only as many as `quota` allows."""
+    """Move points with the codes of the noted cut to the left, of those at its last only as many as `quota` allows."""
     word, shift, mask = columns[column, WORD], columns[column, SHIFT], columns[column, MASK]
+    first, last = columns[column, FIRST], columns[column, LAST]
     for place in range(start, end):
-        scratch[RIGHT, place - start] = ((words[word, place] >> shift) & mask) > value
+        code = (words[word, place] >> shift) & mask
+        scratch[RIGHT, place - start] = (code > last) | (code < first)
     if quota != EVERYTHING:
         for place in range(start, end):
-            if ((words[word, place] >> shift) & mask) == value:
+            if ((words[word, place] >> shift) & mask) == last:
                 scratch[RIGHT, place - start] = quota <= 0
                 quota -= tags[place] >> WEIGHT
     middle = start

@@ -5,17 +5,18 @@ LeFevre, DeWitt & Ramakrishnan 2006; every class is tested by the models' own sl
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.progress import tell
-from sfumato.table.coding import Column
 from sfumato.table.distinct import Numbering
+from sfumato.tabular.mondrian.nodes import Nodes
+from sfumato.tabular.mondrian.tree_cuts import NO_CUT, Cut, tree_cuts
 from sfumato.tabular.problem import Problem
 
 Int64s = npt.NDArray[np.int64]
@@ -31,7 +32,7 @@ class PythonCuts:
     points: Numbering
     relaxed: bool
 
-    targets: ClassVar[Sequence[int]] = SIXTEENTHS  # where a column is cut, in sixteenths of the rows
+    targets: ClassVar[Sequence[int]] = SIXTEENTHS  # where a column without a hierarchy is cut, in sixteenths of rows
 
     def labels(self) -> tuple[Int64s, int]:
         """Return the class of every point and the number of classes."""
@@ -49,49 +50,66 @@ class PythonCuts:
 
     def _halves(self, members: Int64s) -> list[Int64s]:
         """Return both sides of the first cut that keeps every model, or nothing."""
-        weights = self.points.counts[members]
-        if weights.sum() < 2 * self.problem.least_units:
+        if self.points.counts[members].sum() < 2 * self.problem.least_units:
             return []
         tried: set[tuple[int, bytes]] = set()
-        for part in self.targets:
-            target = weights.sum() * part / 16
-            for place, codes in self._by_width(members):
-                left = self._left_side(self.problem.quasi[place], codes, weights, target)
+        ranked = self._by_worth(members)
+        for attempt in range(len(SIXTEENTHS)):
+            for place, cuts in ranked:
+                left = self._left_side(place, members, cuts, attempt)
                 if left is None or (place, left.tobytes()) in tried:
                     continue
-                tried.add((place, left.tobytes()))
                 if self._allows(members, left):
                     return [members[left], members[~left]]
+                if self.relaxed:  # whose next cut depends on the order that this one leaves, as in the kernel
+                    members = np.concatenate([members[left], members[~left]])
+                else:
+                    tried.add((place, left.tobytes()))
         return []
 
-    def _by_width(self, members: Int64s) -> Iterator[tuple[int, Int64s]]:
-        """Yield the columns that still vary, the widest on its scale first, each with the members' codes."""
-        rows = self.points.examples[members]
-        codes = [column.codes[rows].astype(np.int64) for column in self.problem.quasi]
-        widths = [
-            column.positions[found.max()] - column.positions[found.min()]
-            for column, found in zip(self.problem.quasi, codes, strict=True)
-        ]
-        for place in sorted(range(len(codes)), key=lambda place: (-widths[place], place)):
-            if codes[place].max() > codes[place].min():
-                yield place, codes[place]
+    def _by_worth(self, members: Int64s) -> list[tuple[int, list[Cut]]]:
+        """Return the columns that still vary, each with its cuts if it has a hierarchy.
 
-    def _left_side(self, column: Column, codes: Int64s, weights: Int64s, target: float) -> Bools | None:
-        """Return which members lie left of the allowable cut nearest to `target`, or None."""
+        First comes the column of the greatest normalised width, or of the cut along its hierarchy that is worth most.
+        """
+        weights, least = self.points.counts[members], self.problem.least_units
+        found = []
+        for place, column in enumerate(self.problem.quasi):
+            codes = self._codes(place, members)
+            low, high = codes.min(), codes.max()
+            cuts, worth = list[Cut](), float(column.positions[high] - column.positions[low])
+            if place in self._nodes:
+                cuts = tree_cuts(self._nodes[place], codes, weights, least)
+                worth = cuts[0].worth if cuts else NO_CUT
+            if low < high:
+                found.append((-worth, place, cuts))
+        return [(place, cuts) for _, place, cuts in sorted(found, key=lambda one: one[:2])]
+
+    def _codes(self, place: int, members: Int64s) -> Int64s:
+        """Return the members' codes in one of the columns."""
+        return self.problem.quasi[place].codes[self.points.examples[members]].astype(np.int64)
+
+    @cached_property
+    def _nodes(self) -> dict[int, Nodes]:
+        """The nodes of every column that has a hierarchy."""
+        quasi = self.problem.quasi
+        return {
+            place: Nodes.of(quasi[place]) for place in range(len(quasi)) if quasi[place].attribute.hierarchy is not None
+        }
+
+    def _left_side(self, place: int, members: Int64s, cuts: list[Cut], attempt: int) -> Bools | None:
+        """Return which members lie left of the cut that is due in an attempt, or None."""
+        codes, weights = self._codes(place, members), self.points.counts[members]
+        if place in self._nodes:
+            return cuts[attempt].left(codes) if attempt < len(cuts) else None
+        if attempt >= len(self.targets):
+            return None
+        target = weights.sum() * self.targets[attempt] / 16
         least = self.problem.least_units
-        if self.relaxed and column.attribute.hierarchy is None:
-            order = np.argsort(codes, kind="stable")
-            quota = int(np.floor(target))
-            if quota < least or len(codes) - quota < least:
-                return None
-            left = np.zeros(len(codes), dtype=np.bool_)
-            left[order[:quota]] = True
-            return left
+        if self.relaxed:
+            return _first_rows(codes, int(np.floor(target)), least)
         values, running = _weight_up_to(codes, weights)
         allowable = (running >= least) & (weights.sum() - running >= least)
-        if column.attribute.hierarchy is not None:
-            shared = [int(column.shared[low + 1 : high + 1].min()) for low, high in itertools.pairwise(values)]
-            allowable &= np.array(shared) == min(shared)  # only between the children of the node at hand
         if not allowable.any():
             return None
         nearest = np.where(allowable, np.abs(running - target), np.inf).argmin()
@@ -103,6 +121,15 @@ class PythonCuts:
 
     def _holds(self, members: Int64s) -> bool:
         return self.problem.admits(self.points.examples[members], self.points.counts[members])
+
+
+def _first_rows(codes: Int64s, quota: int, least: int) -> Bools | None:
+    """Return which members are the first `quota` in the order of their codes, or None where a side is too small."""
+    if quota < least or len(codes) - quota < least:
+        return None
+    left = np.zeros(len(codes), dtype=np.bool_)
+    left[np.argsort(codes, kind="stable")[:quota]] = True
+    return left
 
 
 def _weight_up_to(codes: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:

@@ -1,7 +1,7 @@
 """Mondrian where distinct rows do not fit on the driver: a coarse split, the exact cuts in each part, one check of all.
 
-The first cuts are made on a sample, by Mondrian's own rule (LeFevre, DeWitt & Ramakrishnan 2006); everything after them
-is exact. What the coarse cuts cost shows in the certainty lost, which the steward is told.
+The first cuts are made on a sample, of the widest column at its median (LeFevre, DeWitt & Ramakrishnan 2006); all after
+them is exact. What the coarse cuts cost shows in the certainty lost, which the steward is told.
 """
 
 from __future__ import annotations
