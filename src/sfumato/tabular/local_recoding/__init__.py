@@ -6,8 +6,9 @@ Certainty penalty and local recoding: Xu, Wang, Pei, Wang, Shi & Fu, "Utility-ba
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,11 @@ from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.labels import show_classes
-from sfumato.tabular.local_recoding.penalties import penalties
+from sfumato.tabular.local_recoding.penalties import Penalties, penalties
 from sfumato.tabular.local_recoding.start import compiled_test, start_labels, total_penalty
+from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS
 from sfumato.tabular.microaggregation.repair import join_alike
+from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
 
 Int64s = npt.NDArray[np.int64]
@@ -58,8 +61,9 @@ class LocalRecoding(PartitionAnonymizer):
         "keep_order": OneOf((False, True)),
     }
     OPTIONS: ClassVar = {
-        "seconds": Option("How long to search, the start included; reading, attacks, writing and report come on top."),
-        "seed": Option("Seed of the search; it need not be secret."),
+        "seconds": SEARCH_OPTIONS["seconds"],
+        "iterations": Option("How often to rebuild classes at most, so that a seed repeats the result."),
+        "seed": SEARCH_OPTIONS["seed"],
         "ranges": RANGES,
         "keep_order": KEEP_ORDER,
     }
@@ -76,28 +80,45 @@ class LocalRecoding(PartitionAnonymizer):
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the search."""
-        labels = self._labels(problem)
-        count = int(labels.max()) + 1
-        cells, costs = Cells.of(problem), penalties(problem.quasi)
-        loss = total_penalty(cells, costs, labels) / problem.rows / len(problem.quasi)
-        return Partition(
-            Numbering(np.arange(problem.table.rows), np.ones(problem.table.rows, dtype=np.int64)),
-            labels,
-            count,
-            show_classes(problem, labels, count, self.ranges),
-            steward={"information_loss": 100 * loss},
-        )
+        return self._searching(problem)(problem)
 
-    def _labels(self, problem: Problem) -> Int64s:
+    def partition_worlds(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return what partitions worlds; their cells and penalties are the same, since they have the same rows."""
+        if self.iterations is None:
+            raise ParameterError(
+                f"{self.algorithm} that stops by the clock never does the same twice, so nobody can try it on other "
+                "worlds; give --iterations"
+            )
+        return self._searching(problem)
+
+    def _searching(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return the search over the rows of a problem, whatever their sensitive values."""
+        begun = working_time()
+        cells, costs = Cells.of(problem), penalties(problem.quasi)
+
+        def search_classes(world: Problem) -> Partition:
+            labels = self._labels(world, cells, costs, begun if world is problem else working_time())
+            count, rows = int(labels.max()) + 1, world.table.rows
+            lost = total_penalty(cells, costs, labels) / rows / len(world.quasi)
+            return Partition(
+                Numbering(np.arange(rows), np.ones(rows, dtype=np.int64)),
+                labels,
+                count,
+                show_classes(world, labels, count, self.ranges),
+                steward={"certainty_lost": lost},
+            )
+
+        return search_classes
+
+    def _labels(self, problem: Problem, cells: Cells, costs: Penalties, begun: float) -> Int64s:
+        """Return the class of every row, classes that are shown alike joined where that could break a model."""
         from sfumato.tabular.local_recoding.search import Bench, search
-        from sfumato.tabular.microaggregation.search.improve import Limit
 
-        limit = Limit(self.seconds, self.iterations, working_time())
-        cells, costs = Cells.of(problem), penalties(problem.quasi)
+        limit = Limit(self.seconds, self.iterations, begun)
         labels = start_labels(problem, cells, costs)
         if not problem.uncompiled:
             bench = Bench(cells, costs, labels, problem.least_units, compiled_test(problem), self.seed)
-            scale = problem.rows * len(problem.quasi)
+            scale = problem.table.rows * len(problem.quasi)
             labels = search(bench, limit, lambda share, total: tell(share, f"loss {100 * total / scale:.3f} %"))
         return join_alike(
             problem,

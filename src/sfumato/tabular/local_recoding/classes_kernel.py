@@ -38,6 +38,14 @@ def fill_covers(
 
 
 @kernel
+def cost_with(
+    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, covers: Int64s, slot: int, cell: int
+) -> float:
+    """Return what a cover costs with one cell more."""
+    return float(cheapest(facts, nodes, costs, codes, covers, slot, np.full(1, cell), np.zeros(1), 0, 1, 0.0)[1])
+
+
+@kernel
 def class_penalties(
     facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, of_row: Int64s, labels: Int64s, count: int, width: int
 ) -> Floats:
@@ -47,7 +55,7 @@ def class_penalties(
     found = np.zeros(count)
     for group in range(count):
         if sizes[group] > 0:
-            found[group] = cheapest(facts, nodes, costs, codes, covers, group, example[group : group + 1], 1)[1]
+            found[group] = cost_with(facts, nodes, costs, codes, covers, group, example[group])
     return found
 
 
@@ -67,9 +75,9 @@ def growths(
     """Return by how much the penalty of all rows of each class grows when a cell of so many rows joins it."""
     covers, sizes, example = np.zeros((count, width), np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
     fill_covers(facts, nodes, codes, of_row, labels, covers, sizes, example)
-    joining, found = np.full(1, cell), np.zeros(count)
+    found = np.zeros(count)
     for group in range(count):
-        before = cheapest(facts, nodes, costs, codes, covers, group, example[group : group + 1], 1)[1]
-        after = cheapest(facts, nodes, costs, codes, covers, group, joining, 1)[1]
+        before = cost_with(facts, nodes, costs, codes, covers, group, example[group])
+        after = cost_with(facts, nodes, costs, codes, covers, group, cell)
         found[group] = after * (sizes[group] + rows) - before * sizes[group]
     return found

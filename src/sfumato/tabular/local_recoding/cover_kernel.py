@@ -57,39 +57,55 @@ def widen(facts: Int64s, nodes: Int32s, codes: Int32s, cell: int, covers: Int64s
 
 @kernel
 def cheapest(
-    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, covers: Int64s, slot: int, cells: Int64s, count: int
+    facts: Int64s,
+    nodes: Int32s,
+    costs: Floats,
+    codes: Int32s,
+    covers: Int64s,
+    slot: int,
+    cells: Int64s,
+    floors: Floats,
+    start: int,
+    end: int,
+    enough: float,
 ) -> tuple[int, float]:
-    """Return which of the first `count` cells a cover takes in at the least cost, and what it then costs.
+    """Return which of the cells start…end-1 a cover takes in at the least cost, and what it then costs.
 
-    The first of the cheapest wins; without cells it is -1. One call looks at many cells, since a call costs more than a
-    cell does.
+    A cover never costs less for being wider, so what a cell cost once is its floor from then on, kept in `floors` (0
+    where nothing is known). The first cell at a cost of `enough` or less is taken. Without cells the place is -1. One
+    call looks at many cells, since a call costs more than a cell does.
     """
     best, place, columns = np.inf, -1, len(facts)
-    for index in range(count):
+    for index in range(start, end):
+        if floors[index] >= best:
+            continue
         cell, total = cells[index], 0.0
         for column in range(columns):
-            code, start, kind = np.int64(codes[cell, column]), facts[column, START], facts[column, KIND]
+            code, base, kind = np.int64(codes[cell, column]), facts[column, START], facts[column, KIND]
             first, second = covers[slot, 2 * column], covers[slot, 2 * column + 1]
             if kind == TREE:
                 size = facts[column, SIZE]
-                start += second * size
-                while nodes[start + first] != nodes[start + code]:
-                    start += size
-                total += costs[start + first]
+                base += second * size
+                while nodes[base + first] != nodes[base + code]:
+                    base += size
+                total += costs[base + first]
             elif kind == LINE:
                 low, high = min(first, code), max(second, code)
                 if low < high:
                     blank = low < facts[column, MISSING]
-                    total += costs[facts[column, WEIGHT]] if blank else costs[start + high] - costs[start + low]
+                    total += costs[facts[column, WEIGHT]] if blank else costs[base + high] - costs[base + low]
             else:
                 words = facts[column, BITS]
                 values = second + (covers[slot, words + (code >> 6)] >> (code & 63) & 1 == 0)
                 blank = facts[column, MISSING] and values > 1 and (code == 0 or covers[slot, words] & 1)
-                total += costs[facts[column, WEIGHT]] if blank else costs[start + values]
+                total += costs[facts[column, WEIGHT]] if blank else costs[base + values]
             if total >= best:
                 break
+        floors[index] = total
         if total < best:
             best, place = total, index
+            if total <= enough:
+                break
     return place, best
 
 
@@ -107,7 +123,7 @@ def apart(facts: Int64s, nodes: Int32s, costs: Floats, column: int, one: int, ot
         found = costs[start + other] - costs[start + one]
     else:
         found = costs[start + 2]
-    return found
+    return float(found)
 
 
 @kernel

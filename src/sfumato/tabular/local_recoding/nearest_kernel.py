@@ -116,7 +116,7 @@ def box_penalty(
             if pairs >= 0:
                 total += costs[pairs + code * facts[column, SIZE] + end]
             else:
-                total += apart(facts, nodes, costs, column, min(code, end), max(code, end))
+                total += apart(facts, nodes, costs, column, int(min(code, end)), int(max(code, end)))
     return total
 
 
@@ -145,7 +145,7 @@ def scan_leaf(
                 if pairs >= 0:
                     total += costs[pairs + one * facts[column, SIZE] + two]
                 else:
-                    total += apart(facts, nodes, costs, column, min(one, two), max(one, two))
+                    total += apart(facts, nodes, costs, column, int(min(one, two)), int(max(one, two)))
                 if total >= reached[last]:
                     break
         if total < reached[last] and other != cell:

@@ -20,7 +20,7 @@ Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 LINE, TREE, SET = range(3)
 # What is known of each column: how it is shown; where its numbers start; how many codes it has, and how many of them
-# (0 or 1) stand for a missing value; the first word of its bits in a cover; where its weight and its pairs lie in costs.
+# (0 or 1) stand for a missing value; the first word of its bits in a cover; where weight and pairs lie in costs.
 KIND, START, SIZE, MISSING, BITS, WEIGHT, PAIRS, FACTS = range(8)
 WORD_BITS = 64
 MOST_PAIRED = 512  # codes of a column whose pairs are computed beforehand

@@ -52,13 +52,14 @@ class Scratch(NamedTuple):
     costs: Floats
     tags: Int64s
     groups: Int64s
+    floors: Floats
 
 
 @kernel
 def draw(state: npt.NDArray[np.uint64], below: int) -> int:
     """Return a number from 0 to below-1 (a linear congruential generator, Knuth 1997; a search needs no secret)."""
     state[0] = state[0] * MULTIPLIER + INCREMENT
-    return np.int64((state[0] >> np.uint64(32)) * np.uint64(below) >> np.uint64(32))
+    return np.int64((state[0] >> np.uint64(32)) * np.uint64(below) >> np.uint64(32))  # type: ignore[return-value]
 
 
 @kernel
@@ -164,7 +165,7 @@ def recreate(
     test: ClassTest | None,
 ) -> tuple[int, float]:
     """Make new classes of the gathered rows; return how many, 0 if they cost more than `bound`, and their penalty."""
-    left, cells, covers = scratch.left, scratch.cells, scratch.covers
+    left, cells, covers, floors = scratch.left, scratch.cells, scratch.covers, scratch.floors
     most = max(1, min(size // least, len(scratch.sizes)))
     while most > 1 and draw(state, 5) < 2:
         most -= 1
@@ -172,8 +173,9 @@ def recreate(
     while count > 0 and made < most:
         seed = 0
         if apart and made > 0:
-            seed = far_cell(facts, nodes, costs, codes, covers, made - 1, cells, count, state)
+            seed = far_cell(facts, nodes, costs, codes, covers, made - 1, cells, floors, count, state)
         begin(facts, codes, cells[seed], covers, made)
+        floors[:count] = 0.0
         place, cost, members = seed, 0.0, 0
         while True:
             row = left[place]
@@ -182,15 +184,15 @@ def recreate(
             members += 1
             filled += 1
             count -= 1
-            left[place], cells[place] = left[count], cells[count]
+            left[place], cells[place], floors[place] = left[count], cells[count], floors[count]
             if holds(scratch.tags, members, least, test):
                 break
-            place, cost = cheapest(facts, nodes, costs, codes, covers, made, cells, count)
+            place, cost = cheapest(facts, nodes, costs, codes, covers, made, cells, floors, 0, count, cost)
             if place < 0:
                 break
             widen(facts, nodes, codes, cells[place], covers, made)
         if not holds(scratch.tags, members, least, test):
-            for index in range(members):  # nothing is left to grow by: these rows go where they cost least
+            for _ in range(members):  # nothing is left to grow by: these rows go where they cost least
                 filled -= 1
                 left[count] = scratch.rows[filled]
                 cells[count] = classes.cell[left[count]]
@@ -205,7 +207,7 @@ def recreate(
         return 0, np.inf
     while count > 0:
         count -= 1
-        group, cost = cheapest_cover(facts, nodes, costs, codes, scratch, cells[count], made)
+        group, cost = cheapest_cover(facts, nodes, costs, codes, scratch, count, made)
         widen(facts, nodes, codes, cells[count], covers, group)
         total += cost * (scratch.sizes[group] + 1) - scratch.costs[group] * scratch.sizes[group]
         scratch.sizes[group] += 1
@@ -228,6 +230,7 @@ def far_cell(
     covers: Int64s,
     slot: int,
     cells: Int64s,
+    floors: Floats,
     count: int,
     state: npt.NDArray[np.uint64],
 ) -> int:
@@ -235,7 +238,8 @@ def far_cell(
     most, found = -1.0, 0
     for _ in range(3):
         index = draw(state, count)
-        _, cost = cheapest(facts, nodes, costs, codes, covers, slot, cells[index : index + 1], 1)
+        floors[index] = 0.0
+        _, cost = cheapest(facts, nodes, costs, codes, covers, slot, cells, floors, index, index + 1, 0.0)
         if cost > most:
             most, found = cost, index
     return found
@@ -243,13 +247,15 @@ def far_cell(
 
 @kernel
 def cheapest_cover(
-    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, scratch: Scratch, cell: int, made: int
+    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, scratch: Scratch, place: int, made: int
 ) -> tuple[int, float]:
-    """Return the new class whose penalty grows least by one more cell, and what each of its rows then costs."""
+    """Return the new class whose penalty grows least by the cell at a place, and what each of its rows then costs."""
     best, group, reached = np.inf, 0, 0.0
-    one = np.full(1, cell)
     for index in range(made):
-        _, cost = cheapest(facts, nodes, costs, codes, scratch.covers, index, one, 1)
+        scratch.floors[place] = 0.0
+        _, cost = cheapest(
+            facts, nodes, costs, codes, scratch.covers, index, scratch.cells, scratch.floors, place, place + 1, 0.0
+        )
         grown = cost * (scratch.sizes[index] + 1) - scratch.costs[index] * scratch.sizes[index]
         if grown < best:
             best, group, reached = grown, index, cost

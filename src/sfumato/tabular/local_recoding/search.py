@@ -93,7 +93,6 @@ class Bench:
 def search(bench: Bench, limit: Limit, on_progress: Callable[[float, float], None]) -> Int64s:
     """Return the class of every row in the best partition met until the limit; Ctrl-C keeps the best so far."""
     best, least = bench.classes.label.copy(), bench.total
-    mean = bench.total / max(1, bench.count)
     try:
         for share in steps_to(limit, bench):
             if bench.total < least:
@@ -180,4 +179,5 @@ def _scratch(rows: int, width: int) -> Scratch:
         np.zeros(rows),
         tags,
         np.zeros(rows, np.int64),
+        np.zeros(rows),
     )

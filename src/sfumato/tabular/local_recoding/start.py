@@ -52,7 +52,7 @@ def total_penalty(cells: Cells, penalties: Penalties, labels: Int64s) -> float:
 
 
 def found_labels(problem: Problem, cells: Cells, penalties: Penalties, test: ClassTest | None) -> Int64s | None:
-    """Return classes founded cheapest first, round after round among the cells left over; None if some find no class."""
+    """Return classes founded cheapest first, round after round among cells left over; None if some find no class."""
     from sfumato.tabular.local_recoding.start_kernel import found_classes
 
     facts, nodes, costs, width = penalties

@@ -1,4 +1,4 @@
-"""Classes to start from, the cheapest first: each cell's class is grown from near cells, and the cheapest one is founded.
+"""Classes to start from, the cheapest first: every cell's class is grown from near cells, and the cheapest is founded.
 
 Greedy growth by the certainty penalty as in Xu et al. 2006 (bottom-up); a class takes in all cells that its cover holds
 anyway, since they cost no more there.
@@ -44,6 +44,7 @@ def found_classes(
     reach = near.shape[1]
     covers = np.zeros((1, width), dtype=np.int64)
     members, spare = np.empty(reach + 1, dtype=np.int64), np.empty(reach + 1, dtype=np.int64)
+    floors = np.empty(reach + 1)
     tags = np.empty(len(rows), dtype=np.int64)
     waiting = [(0.0, 0)]
     waiting.pop()
@@ -62,6 +63,7 @@ def found_classes(
             label,
             members,
             spare,
+            floors,
             tags,
             least,
             test,
@@ -87,6 +89,7 @@ def found_classes(
             label,
             members,
             spare,
+            floors,
             tags,
             least,
             test,
@@ -117,6 +120,7 @@ def grow(
     label: Int64s,
     members: Int64s,
     spare: Int64s,
+    floors: Floats,
     tags: Int64s,
     least: int,
     test: ClassTest | None,
@@ -126,30 +130,30 @@ def grow(
     for place in range(near.shape[1]):
         other = near[index, place]
         if other >= 0 and label[other] < 0:
-            spare[count] = other
+            spare[count], floors[count] = other, 0.0
             count += 1
     begin(facts, codes, cell, covers, 0)
     members[0], size, cost = cell, 1, 0.0
     filled = tag_rows(tags, 0, rows, first, cell)
     while not holds(tags, filled, least, test):
-        place, found = cheapest(facts, nodes, costs, codes, covers, 0, spare, count)
+        place, found = cheapest(facts, nodes, costs, codes, covers, 0, spare, floors, 0, count, cost)
         if place < 0:
             return 0, np.inf
         cost, members[size] = found, spare[place]
         filled = tag_rows(tags, filled, rows, first, spare[place])
         widen(facts, nodes, codes, spare[place], covers, 0)
         count -= 1
-        spare[place] = spare[count]
+        spare[place], floors[place] = spare[count], floors[count]
         size += 1
     needed = size
     while True:
-        place, found = cheapest(facts, nodes, costs, codes, covers, 0, spare, count)
+        place, found = cheapest(facts, nodes, costs, codes, covers, 0, spare, floors, 0, count, cost)
         if place < 0 or found > cost:
             break
         members[size] = spare[place]
         filled = tag_rows(tags, filled, rows, first, spare[place])
         count -= 1
-        spare[place] = spare[count]
+        spare[place], floors[place] = spare[count], floors[count]
         size += 1
     return (size if test is None or size == needed or holds(tags, filled, least, test) else needed), cost
 

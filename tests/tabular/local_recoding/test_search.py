@@ -1,0 +1,184 @@
+"""The search: its bookkeeping, its promise under any models, its optimum on few rows, and what it reaches on Adult."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from recoding_twins import class_cost, conformance_problem, least_loss, mixed_problem
+
+import sfumato as sf
+from sfumato.audit.minimality import minimality
+from sfumato.checks.anonymizers import MODEL_SETS
+from sfumato.core.compiling import working_time
+from sfumato.errors import ParameterError
+from sfumato.evaluate import utility
+from sfumato.tabular.local_recoding.cells import Cells
+from sfumato.tabular.local_recoding.penalties import penalties
+from sfumato.tabular.local_recoding.search import Bench, search, without_large
+from sfumato.tabular.local_recoding.start import compiled_test, found_labels, start_labels, total_penalty
+from sfumato.tabular.microaggregation.search.improve import Limit
+from sfumato.tabular.problem import Problem
+
+COMPILED = [models for models in MODEL_SETS if all(model.compiled for model in models)]
+QUASI = ["age", "sex", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+
+
+def bench_of(problem: Problem, seed: int = 0) -> Bench:
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    labels = start_labels(problem, cells, costs)
+    return Bench(cells, costs, labels, problem.least_units, compiled_test(problem), seed)
+
+
+def classes(labels: np.ndarray) -> list[list[int]]:
+    return [np.flatnonzero(labels == group).tolist() for group in np.unique(labels)]
+
+
+@pytest.mark.parametrize("models", COMPILED, ids=str)
+@pytest.mark.parametrize("heat", [0.0, 1.0])
+def test_chains_sizes_costs_and_total_stay_true_and_every_class_holds(
+    models: Sequence[sf.models.Model], heat: float
+) -> None:
+    problem = conformance_problem(120, 4, models)
+    bench = bench_of(problem)
+    begun = bench.total
+    bench.look_at_costly()
+    for _ in range(5):
+        bench.attempt(200, heat)
+    found = bench.classes
+    groups = classes(found.label)
+    assert sorted(itertools.chain(*groups)) == list(range(120))
+    for rows in groups:
+        group = int(found.label[rows[0]])
+        chain, row = [], int(found.head[group])
+        while row >= 0:
+            chain.append(row)
+            row = int(found.after[row])
+        assert sorted(chain) == rows
+        assert found.size[group] == len(rows)
+        assert found.cost[group] == pytest.approx(class_cost(problem, rows))
+        assert problem.admits(np.array(rows))
+    assert bench.total == pytest.approx(sum(len(rows) * class_cost(problem, rows) for rows in groups))
+    assert heat > 0 or bench.total <= begun + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_few_rows_end_at_the_optimum_that_trying_all_finds(seed: int) -> None:
+    problem = mixed_problem(8, seed, k=2 + seed % 2)
+    labels = search(bench_of(problem), Limit(None, 4_000, working_time()), lambda share, total: None)
+    reached = sum(len(rows) * class_cost(problem, rows) for rows in classes(labels))
+    assert reached == pytest.approx(least_loss(problem, 2 + seed % 2))
+
+
+def test_the_loss_is_what_the_released_labels_show() -> None:
+    problem = mixed_problem(60, 1, k=3)
+    release = sf.LocalRecoding(iterations=300, seconds=None, keep_order=True).anonymize(
+        problem.table, problem.schema, problem.models
+    )
+    measured = utility(problem.table, problem.schema, release.table).gcp
+    assert release.steward["certainty_lost"] == pytest.approx(measured)
+    columns = sf.LocalRecoding(iterations=300, seconds=None, keep_order=True, ranges="columns").anonymize(
+        problem.table, problem.schema, problem.models
+    )
+    assert {"born_min", "age_max"} <= set(columns.table.names)
+
+
+def test_a_date_is_shown_by_its_period() -> None:
+    days = ["2001-03-02", "2001-03-30", "2004-05-06", "2004-06-06"]
+    schema = sf.Schema({"born": sf.Attribute("born", sf.Role.QUASI, sf.Kind.DATE)})
+    release = sf.LocalRecoding(iterations=50, seconds=None, keep_order=True).anonymize(
+        sf.Table(pl.DataFrame({"born": days})), schema, [sf.KAnonymity(2)]
+    )
+    assert release.frame["born"].to_list() == ["2001-03", "2001-03", "2004-Q2", "2004-Q2"]
+
+
+@pytest.mark.parametrize("models", MODEL_SETS, ids=str)
+def test_it_never_loses_more_than_mondrian(models: Sequence[sf.models.Model]) -> None:
+    problem = conformance_problem(150, 2, models)
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    ours = sf.LocalRecoding(iterations=500, seconds=None).partition(problem)
+    theirs = sf.Mondrian().partition(problem)
+    ours_total, theirs_total = (total_penalty(cells, costs, np.asarray(one.rows)) for one in (ours, theirs))
+    assert ours_total <= theirs_total + 1e-9
+
+
+def test_the_same_seed_gives_the_same_classes_and_another_one_others() -> None:
+    problem = mixed_problem(200, 5, k=3)
+    runs = [sf.LocalRecoding(iterations=800, seconds=None, seed=seed).partition(problem).rows for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (runs[0] != runs[2]).any()
+
+
+def test_an_interrupt_keeps_the_best_so_far() -> None:
+    bench = bench_of(mixed_problem(200, 6, k=3))
+    seen: list[float] = []
+
+    def interrupt(share: float, total: float) -> None:
+        seen.append(total)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    labels = search(bench, Limit(None, 100_000, working_time()), interrupt)
+    cells, costs = bench.cells, bench.penalties
+    assert total_penalty(cells, costs, labels) == pytest.approx(min(seen))
+    assert len(seen) == 3
+
+
+def test_large_classes_are_split_at_no_cost_and_none_becomes_too_small() -> None:
+    problem = mixed_problem(300, 7, k=4)
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    labels = np.random.default_rng(0).integers(0, 6, 300)
+    split = without_large(labels, cells, 4)
+    sizes = np.bincount(split)
+    assert sizes.min() >= 4
+    assert sizes.max() < 8
+    assert total_penalty(cells, costs, split) <= total_penalty(cells, costs, labels) + 1e-9
+    assert all(len(set(labels[split == group].tolist())) == 1 for group in range(len(sizes)))
+
+
+def test_rows_left_over_join_classes_that_still_hold() -> None:
+    problem = conformance_problem(80, 9, [sf.KAnonymity(7), sf.AlphaK(0.6, 7, "disease")])
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    labels = found_labels(problem, cells, costs, compiled_test(problem))
+    assert labels is not None
+    assert all(problem.admits(np.array(rows)) for rows in classes(labels))
+
+
+def test_a_search_without_an_end_is_refused() -> None:
+    with pytest.raises(ParameterError, match="would never stop; give 'iterations', 'seconds' or both"):
+        sf.LocalRecoding(seconds=None)
+
+
+def test_somebody_who_knows_the_algorithm_learns_from_what_it_did_not_split() -> None:
+    people = sf.Table(pl.DataFrame({"age": [20, 20, 30, 30, 30], "ill": ["HIV", "HIV", "flu", "gout", "cold"]}))
+    schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
+    models = [sf.KAnonymity(2), sf.LDiversity(2, "ill")]
+    [finding] = minimality(people, schema, models, sf.LocalRecoding(iterations=100, seconds=None))
+    assert finding.verdict == "REFUTED"
+    assert finding.evidence["persons"][0]["share"] == 1.0
+    with pytest.raises(ParameterError, match=r"stops by the clock never does the same twice.*give --iterations"):
+        minimality(people, schema, models, sf.LocalRecoding())
+
+
+@pytest.fixture
+def adult(data: Callable[[str], Path]) -> Problem:
+    """Return Adult's complete rows with eight quasi-identifiers and their hierarchies."""
+    table = sf.read(data("adult_train.csv.gz"))
+    complete = table.frame.filter(pl.all_horizontal(pl.col(QUASI).cast(pl.String) != "?"))
+    trees = {name: sf.Hierarchy.from_csv(data(f"adult_hierarchies/{name}.csv")) for name in QUASI}
+    columns = {name: sf.Attribute(name, sf.Role.QUASI, hierarchy=tree) for name, tree in trees.items()}
+    return Problem.of(sf.Table(complete), sf.Schema(columns, other="drop"), [sf.KAnonymity(5)])
+
+
+@pytest.mark.parametrize("k, most", [(5, 0.0585), pytest.param(10, 0.092, marks=pytest.mark.long)])
+def test_adult_under_the_published_hierarchies(adult: Problem, k: int, most: float) -> None:
+    # Mondrian loses 0.068 and 0.100 here; these are bars for the start and a few hundredths of a usual search.
+    problem = replace(adult, models=[sf.KAnonymity(k)])
+    found = sf.LocalRecoding(iterations=5_000, seconds=None, seed=3).partition(problem)
+    assert found.steward["certainty_lost"] <= most
+    assert np.bincount(found.classes).min() >= k
