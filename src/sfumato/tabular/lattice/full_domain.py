@@ -6,6 +6,8 @@ local recoding a class has levels of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +20,14 @@ from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns
 
 
-def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
+def chosen_partition(
+    problem: Problem,
+    lattice: Lattice,
+    levels: Levels,
+    ranges: str,
+    local: str | None,
+    steward: Mapping[str, float] | None = None,
+) -> Partition:
     """Return the partition of a node; `local` names the metric of local recoding, None goes without."""
     recoding = recode_node(lattice, levels)
     if local is not None:
@@ -35,7 +44,7 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
             for place, ladder in enumerate(lattice.ladders)
         },
         {"rows_starred": starred},
-        {"rows_suppressed": int(rows[0])},
+        {"rows_suppressed": int(rows[0]), **(steward or {})},
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.parameters import Option
+from sfumato.tabular.lattice.cheapest import cheapest
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.search import cheapest
 from sfumato.tabular.problem import Problem
 
 SUPPRESS = Option("Share of the rows that may be suppressed.")
@@ -114,7 +114,7 @@ def recode_locally(lattice: Lattice, levels: Levels, metric: str) -> Recoding:
     rest = draft.generalise(lattice, levels)
     first = len(draft.levels)
     while rest is not None:
-        wider = cheapest(rest, metric, limit=rest.rows - 1)
+        wider = cheapest(rest, metric, limit=rest.rows - 1).levels
         if wider is None or wider == rest.top:
             break
         rest = draft.generalise(rest, wider)
