@@ -156,8 +156,6 @@ class Tree:
 
         Columns with one level left are fixed at once; a branch without open columns is a leaf, bounded by its own cost.
         """
-        from sfumato.tabular.lattice.branch_kernel import condense
-
         ceiling = best * (1 - LEAST_GAIN)
         while view.parts.failing <= self.limit:
             free = np.setdiff1d(np.arange(len(branch.lows)), branch.columns)
@@ -173,8 +171,6 @@ class Tree:
             left = good.sum(axis=1)
             if left.min() > 1:
                 chosen = np.lexsort((-costs.min(axis=1), left))[0]
-                if self.judge is None:
-                    view = View(*condense(self.steps, *view, free, lows[free]))
                 place = int(free[chosen])
                 below = [(float(dearer[chosen, level]), int(level)) for level in np.flatnonzero(good[chosen])]
                 branches = [self._below(branch, least, (place,), (level,), lows) for least, level in sorted(below)]
@@ -187,6 +183,21 @@ class Tree:
     @staticmethod
     def _below(branch: Branch, bound: float, columns: tuple[int, ...], levels: Levels, lows: Int64s) -> Branch:
         return Branch(bound, branch.columns + columns, branch.levels + levels, tuple(lows.tolist()))
+
+    def lighten(self, visit: Visit) -> View:
+        """Return the view below a visit with as few cells as its open columns tell apart."""
+        from sfumato.tabular.lattice.branch_kernel import condense
+
+        if not visit.below or self.judge is not None:
+            return visit.view
+        free, lows = self._open(visit.below[0]._replace(columns=visit.below[0].columns[:-1]))
+        return View(*condense(self.steps, *visit.view, free, lows))
+
+    @staticmethod
+    def _open(branch: Branch) -> tuple[Int64s, Int64s]:
+        """Return the columns that a branch leaves open, and their lowest levels."""
+        free = np.setdiff1d(np.arange(len(branch.lows)), branch.columns)
+        return free, np.array(branch.lows, dtype=np.int64)[free]
 
     def _foresee(self, branch: Branch, view: View, free: Int64s, lows: Int64s) -> tuple[float, Floats]:
         """Return the bound of a branch, and the least that each open column costs by its level."""
@@ -219,7 +230,8 @@ class Tree:
                 waiting.append((branch, view))
                 break
             visit = self.visit(branch, self.fix(view, branch.columns[-1:], branch.levels[-1:]), best)
-            waiting += [(child, visit.view) for child in reversed(visit.below)]
+            view = self.lighten(visit)
+            waiting += [(child, view) for child in reversed(visit.below)]
             visits += 1
             if visit.leaf is not None:
                 leaves.append(visit.leaf)

@@ -147,10 +147,9 @@ def foresee(
     rows = np.empty(size, dtype=np.int64)
     shown = np.empty(size, dtype=np.int32)
     tallies = np.zeros(steps.sizes.max(), dtype=np.int64)
-    paid, left = 0.0, 0
+    paid = 0.0
     for index in range(size):
         rows[index] = cells.rows[parts.order[index]]
-        left += rows[index]
         paid += rows[index] * cells.paid[parts.order[index]]
     for place in range(len(columns)):
         column = columns[place]
@@ -158,28 +157,43 @@ def foresee(
             shown[index] = cells.codes[column, parts.order[index]]
         for level in range(steps.tops[column], lows[place] - 1, -1):
             asked = 0 if level == steps.tops[column] else least
-            kept, cost = weigh(steps, parts.start, shown, rows, tallies, column, level, asked)
-            failing = parts.failing + left - kept
-            if failing > limit:
+            lost, cost = weigh(steps, parts.start, shown, rows, tallies, column, level, asked, limit - parts.failing)
+            if lost > limit - parts.failing:
                 break
-            costs[column, level] = cost + failing * steps.stars[column]
+            costs[column, level] = cost + (parts.failing + lost) * steps.stars[column]
     return paid, costs
 
 
 @kernel
 def weigh(
-    steps: Steps, start: Int64s, shown: Int32s, rows: Int64s, tallies: Int64s, column: int, level: int, least: int
+    steps: Steps,
+    start: Int64s,
+    shown: Int32s,
+    rows: Int64s,
+    tallies: Int64s,
+    column: int,
+    level: int,
+    least: int,
+    most: int,
 ) -> tuple[int, float]:
-    """Return the rows in groups of at least `least` rows once a column tells them apart, and what these pay for it."""
+    """Return the rows in groups of fewer than `least` once a column tells them apart, and what the others pay for it.
+
+    It stops when there are more than `most` of the former.
+    """
     base, own = steps.node_start[column, level], steps.loss_start[column, level]
-    kept, cost = 0, 0.0
+    lost, cost = 0, 0.0
     for group in range(len(start) - 1):
-        for index in range(start[group], start[group + 1]):
+        first, end = start[group], start[group + 1]
+        for index in range(first, end):
             tallies[steps.nodes[base + shown[index]]] += rows[index]
-        for index in range(start[group], start[group + 1]):
+        for index in range(first, end):
             node = steps.nodes[base + shown[index]]
-            if tallies[node] >= least:
-                kept += tallies[node]
-                cost += tallies[node] * steps.losses[own + node]
+            tally = tallies[node]
+            if tally >= least:
+                cost += tally * steps.losses[own + node]
+            else:
+                lost += tally
             tallies[node] = 0
-    return kept, cost
+        if lost > most:
+            break
+    return lost, cost

@@ -28,7 +28,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 BATCH = 8  # branches between two looks at the best cost; threads share them, and the result does not depend on threads
 DEEP = 6  # with so few open columns a branch is searched to its end at once
-FIRST_ROUND, FIRST_WIDTH, GROWTH = 64, 4, 4  # visits and beam of the first round, and their growth
+FIRST_WIDTH, FIRST_ROUND, GROWTH = 16, 1024, 4  # beam and visits of the first round, and their growth
 SMALL = 2000  # nodes of a lattice that needs no second thread
 
 
@@ -110,9 +110,8 @@ class _Search:
         self.push([self.tree.root])
         width, visits = FIRST_WIDTH, FIRST_ROUND
         while self.waiting and not self.over():
+            self.beam(width)
             self.best_first(self.visits + visits)
-            if self.waiting:
-                self.beam(width)
             width, visits = width * GROWTH, visits * GROWTH
 
     def over(self) -> bool:
