@@ -81,6 +81,7 @@ class Tree:
     lattice: Lattice
     metric: str
     limit: int
+    spares: bool = False  # suppressed rows cost what they would if they were not, for whoever recodes them later
 
     @cached_property
     def steps(self) -> Steps:
@@ -113,6 +114,14 @@ class Tree:
         codes = np.ascontiguousarray(self.lattice.codes[finest].T)
         cells = Cells(codes, self.lattice.cell_rows, np.zeros(len(finest)))
         return View(cells, Parts(np.arange(len(finest)), np.array([0, len(finest)]), 0))
+
+    @cached_property
+    def unsuppressed(self) -> Floats:
+        """What each column costs at each level if no row is suppressed."""
+        from sfumato.tabular.lattice.branch_kernel import foresee
+
+        free = np.arange(len(self.root.lows))
+        return foresee(self.steps, *self.whole, free, np.zeros_like(free), 0, self.lattice.rows)[1]
 
     @cached_property
     def exact(self) -> bool:
@@ -208,6 +217,10 @@ class Tree:
         costs = costs[free]
         if self.metric == "discernibility":
             return self._squares(view, free, lows), costs
+        if self.spares:
+            costs = np.where(np.isfinite(costs), self.unsuppressed[free], np.inf)
+            paid = self.unsuppressed[list(branch.columns), list(branch.levels)].sum()
+            return float(paid + costs.min(axis=1).sum()), costs
         stars = self.steps.stars[list(branch.columns)].sum()
         return float(paid + stars * view.parts.failing + costs.min(axis=1).sum()), costs
 
@@ -217,7 +230,8 @@ class Tree:
 
         cells, _ = condense(self.steps, *view, free, lows)
         sizes = np.maximum(cells.rows, self.lattice.least_units).astype(np.float64)
-        return float((sizes * cells.rows).sum()) + float(view.parts.failing) * self.lattice.table_rows
+        suppressed = 1 if self.spares else self.lattice.table_rows
+        return float((sizes * cells.rows).sum()) + float(view.parts.failing) * suppressed
 
     def descend(self, branch: Branch, view: View, best: float, stopped: Callable[[], bool]) -> Descent:
         """Return all nodes below a branch that may cost less than `best`, depth first; `view` lacks its last column."""

@@ -29,6 +29,7 @@ Made = TypeVar("Made")
 BATCH = 8  # branches between two looks at the best cost; threads share them, and the result does not depend on threads
 DEEP = 6  # with so few open columns a branch is searched to its end at once
 FIRST_WIDTH, FIRST_ROUND, GROWTH = 16, 1024, 4  # beam and visits of the first round, and their growth
+SOME_WIDTH, SOME_VISITS = 4, 128  # beam and visits of a search for a node that holds some rows
 SMALL = 2000  # nodes of a lattice that needs no second thread
 
 
@@ -74,6 +75,28 @@ def cheapest(
     return Cheapest(search.levels, search.cost, min(search.cost, search.bound))
 
 
+def node_of_some(lattice: Lattice, metric: str, least: int, *, hurried: bool = False) -> Levels | None:
+    """Return the node that would cost least without suppression among those found at which `least` rows or more hold.
+
+    Rows that fail there are for other nodes to hold, so they are not counted as suppressed. The search is bounded by
+    visits and not by time; `hurried`, it goes down once.
+
+    >>> import polars as pl, sfumato as sf
+    >>> from sfumato.tabular.problem import Problem
+    >>> table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M", "M"], "zip": ["a", "a", "b"]}))
+    >>> problem = Problem.of(table, sf.Schema.from_roles(quasi=["sex", "zip"]), [sf.KAnonymity(2)])
+    >>> node_of_some(Lattice.of(problem), "ncp", least=2)
+    (0, 1)
+    """
+    search = _Search(Tree(lattice, metric, lattice.rows - least, spares=True), lambda _: True, None)
+    search.settle(lattice.top)
+    search.push([search.tree.root])
+    search.beam(1 if hurried else SOME_WIDTH)
+    if not hurried:
+        search.best_first(SOME_VISITS)
+    return search.levels
+
+
 @dataclass(eq=False)
 class _Search:
     """One search: the best node so far, and the branches that wait."""
@@ -88,6 +111,7 @@ class _Search:
     visits: int = 0
     stop: Event = field(default_factory=Event)
     threads: Executor | None = None
+    timed: bool = False  # the first way down is taken whatever the time
 
     def __post_init__(self) -> None:
         self.waiting: list[tuple[float, int, int, Branch]] = []
@@ -108,6 +132,8 @@ class _Search:
     def run(self) -> None:
         """Search until no branch is left or the time is over."""
         self.push([self.tree.root])
+        self.beam(1)
+        self.timed = True
         width, visits = FIRST_WIDTH, FIRST_ROUND
         while self.waiting and not self.over():
             self.beam(width)
@@ -116,7 +142,7 @@ class _Search:
 
     def over(self) -> bool:
         """Whether the search must end."""
-        return self.stop.is_set() or (self.until is not None and working_time() >= self.until)
+        return self.stop.is_set() or (self.timed and self.until is not None and working_time() >= self.until)
 
     def ceiling(self) -> float:
         """What a node must not reach to be worth a look."""
@@ -182,7 +208,8 @@ class _Search:
     def settle(self, levels: Levels) -> None:
         """Judge a node and keep it, if it is the best so far."""
         tally = self.tree.lattice.tally(levels)
-        cost = METRICS[self.tree.metric](self.tree.lattice, tally).total
+        floor, total = METRICS[self.tree.metric](self.tree.lattice, tally)
+        cost = floor if self.tree.spares else total
         if tally.failing_rows <= self.tree.limit and cost < self.ceiling() and self.accepts(levels):
             self.cost, self.levels = cost, levels
 

@@ -6,8 +6,6 @@ local recoding a class has levels of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import numpy.typing as npt
 
@@ -20,19 +18,17 @@ from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns
 
 
-def chosen_partition(
-    problem: Problem,
-    lattice: Lattice,
-    levels: Levels,
-    ranges: str,
-    local: str | None,
-    steward: Mapping[str, float] | None = None,
-) -> Partition:
+def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
     """Return the partition of a node; `local` names the metric of local recoding, None goes without."""
     recoding = recode_node(lattice, levels)
     if local is not None:
         finer = recode_locally(lattice, levels, local)
         recoding = finer if stands(problem, lattice, finer) else recoding
+    return recoded_partition(problem, lattice, recoding, ranges)
+
+
+def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ranges: str) -> Partition:
+    """Return the partition of a recoding."""
     rows = np.bincount(recoding.classes + 1, weights=lattice.cell_rows, minlength=len(recoding.levels) + 1)
     starred = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
     return Partition(
@@ -44,7 +40,7 @@ def chosen_partition(
             for place, ladder in enumerate(lattice.ladders)
         },
         {"rows_starred": starred},
-        {"rows_suppressed": int(rows[0]), **(steward or {})},
+        {"rows_suppressed": int(rows[0])},
     )
 
 

@@ -6,18 +6,18 @@ time limit, the best node so far (as Prasser et al. 2021 search lattices of many
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from sfumato.core.compiling import working_time
 from sfumato.core.parameters import OneOf, Option, Optional, Real
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.lattice.cheapest import cheapest
-from sfumato.tabular.lattice.full_domain import chosen_partition
+from sfumato.tabular.lattice.full_domain import chosen_partition, recoded_partition
 from sfumato.tabular.lattice.lattice import Lattice
 from sfumato.tabular.lattice.loss import METRIC, METRICS
 from sfumato.tabular.lattice.search import refuse_large
-from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recode_node, stands
+from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recode_in_rounds, recode_node, stands
 from sfumato.tabular.problem import Problem
 
 SECONDS = Option("How long to search; without it, until the cheapest generalisation is proven.")
@@ -28,7 +28,7 @@ GAP = "search_gap"  # by which share the loss could still fall, as far as the se
 class Optimal(PartitionAnonymizer):
     """Full-domain generalisation of least loss, at most the share `suppress` of the rows suppressed.
 
-    `local=True` then gives suppressed rows wider labels of their own where that holds them.
+    `local=True` takes many nodes, each for rows that no node before it holds, so that few rows need wide labels.
     `ranges` and `keep_order` are as for Mondrian. With `seconds` the search ends by then, and the steward learns by
     which share the loss could still fall (`search_gap`); so does Ctrl-C.
 
@@ -71,14 +71,18 @@ class Optimal(PartitionAnonymizer):
         return (cls(suppress=0.1, local=True),)
 
     def partition(self, problem: Problem) -> Partition:
-        """Return the classes of the cheapest node, or of the best found in time."""
+        """Return the classes of the cheapest node, or of the best found in time; locally, those of many nodes."""
         until = None if self.seconds is None else working_time() + self.seconds
-        lattice = Lattice.of(problem)
+        lattice, limit = Lattice.of(problem), most_rows(self.suppress, problem.rows)
+        if self.local:
+            recoding = recode_in_rounds(lattice, self.metric, until)
+            if recoding.lost_rows(lattice) <= limit and stands(problem, lattice, recoding):
+                return recoded_partition(problem, lattice, recoding, self.ranges)
         if until is None:
             refuse_large(lattice, "set a limit on the search with --seconds, ")
-        limit = most_rows(self.suppress, problem.rows)
         found = cheapest(
             lattice, self.metric, limit, lambda levels: stands(problem, lattice, recode_node(lattice, levels)), until
         )
         local = self.metric if self.local else None
-        return chosen_partition(problem, lattice, found.levels or lattice.top, self.ranges, local, {GAP: found.gap})
+        chosen = chosen_partition(problem, lattice, found.levels or lattice.top, self.ranges, local)
+        return replace(chosen, steward={**chosen.steward, GAP: found.gap})
