@@ -229,8 +229,8 @@ class Tree:
         from sfumato.tabular.lattice.branch_kernel import condense
 
         cells, _ = condense(self.steps, *view, free, lows)
-        sizes = np.maximum(cells.rows, self.lattice.least_units).astype(np.float64)
-        suppressed = 1 if self.spares else self.lattice.table_rows
+        least, suppressed = (1, 1) if self.spares else (self.lattice.least_units, self.lattice.table_rows)
+        sizes = np.maximum(cells.rows, least).astype(np.float64)
         return float((sizes * cells.rows).sum()) + float(view.parts.failing) * suppressed
 
     def descend(self, branch: Branch, view: View, best: float, stopped: Callable[[], bool]) -> Descent:
