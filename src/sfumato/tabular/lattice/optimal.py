@@ -72,8 +72,10 @@ class Optimal(PartitionAnonymizer):
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest node, or of the best found in time; locally, those of many nodes."""
-        until = None if self.seconds is None else working_time() + self.seconds
+        from sfumato.tabular.lattice import branch_kernel  # noqa: F401  # loading Numba is no search
+
         lattice, limit = Lattice.of(problem), most_rows(self.suppress, problem.rows)
+        until = None if self.seconds is None else working_time() + self.seconds
         if self.local:
             recoding = recode_in_rounds(lattice, self.metric, until)
             if recoding.lost_rows(lattice) <= limit and stands(problem, lattice, recoding):
