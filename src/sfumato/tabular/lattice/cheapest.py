@@ -28,7 +28,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 BATCH = 8  # branches between two looks at the best cost; threads share them, and the result does not depend on threads
 DEEP = 6  # with so few open columns a branch is searched to its end at once
-FIRST_VISITS = 64  # before the first beam, for a bound that says something
+FIRST_VISITS = 16  # before the first beam, for a bound that says something
 FIRST_WIDTH, FIRST_ROUND, GROWTH = 16, 1024, 4  # beam and visits of the first round, and their growth
 SOME_WIDTH, SOME_VISITS = 4, 128  # beam and visits of a search for a node that holds some rows
 SMALL = 2000  # nodes of a lattice that needs no second thread
@@ -136,6 +136,7 @@ class _Search:
         self.beam(1)
         self.timed = True
         self.best_first(self.visits + FIRST_VISITS)
+        self.beam(GROWTH)
         width, visits = FIRST_WIDTH, FIRST_ROUND
         while self.waiting and not self.over():
             self.beam(width)
