@@ -72,9 +72,8 @@ class Optimal(PartitionAnonymizer):
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest node, or of the best found in time; locally, those of many nodes."""
-        from sfumato.tabular.lattice import branch_kernel  # noqa: F401  # loading Numba is no search
-
         lattice, limit = Lattice.of(problem), most_rows(self.suppress, problem.rows)
+        lattice.tally(lattice.top)  # loads the kernels, which is no search
         until = None if self.seconds is None else working_time() + self.seconds
         if self.local:
             recoding = recode_in_rounds(lattice, self.metric, until)
