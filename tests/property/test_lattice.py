@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.models.base import Model
 from sfumato.tabular import Datafly, Incognito, Optimal
+from sfumato.tabular.lattice.cheapest import cheapest
 from sfumato.tabular.lattice.datafly import datafly
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.search import cheapest, minimal, satisfying_nodes
+from sfumato.tabular.lattice.search import minimal, satisfying_nodes
 from sfumato.tabular.lattice.suppression import most_rows, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 
@@ -185,11 +186,12 @@ def slow_cost(case: Case, levels: Levels, metric: str) -> float:
     for place, name in enumerate(case.quasi):
         tree = case.schema.columns[name].hierarchy
         assert tree is not None
-        width = len(tree.leaves) - 1
+        leaves = len(tree.leaves)
         under = Counter(path[levels[place]] for path in tree.paths)
         for row, bad in zip(rows, failing, strict=True):
             at_top = bad or levels[place] == tops[place]
-            total += 1 if at_top else 0 if row[place] == "?" else (under[row[place]] - 1) / width
+            one = row[place] == "?" or under[row[place]] == 1
+            total += 1 if at_top else 0 if one else under[row[place]] / leaves
     return total
 
 
@@ -225,7 +227,7 @@ def test_optimal_is_the_cheapest_of_all_and_never_worse_than_datafly_or_incognit
     def accepts(levels: Levels) -> bool:
         return stands(problem, lattice, recode_node(lattice, levels))
 
-    best = cheapest(lattice, metric, limit, accepts)
+    best = cheapest(lattice, metric, limit, accepts).levels
     assert best is not None
     cost = slow_cost(case, best, metric)
     allowed = [node for node in every_node(case) if sum(failing_rows(case, node)) <= limit and accepts(node)]

@@ -134,7 +134,7 @@ def test_explain_lists_minimal_nodes_and_the_first_is_released(
         ("datafly", ["--relaxed"], "--keep-order, --local, --ranges, --suppress"),
         ("incognito", ["--suppress", "0.1"], "--keep-order, --metric, --ranges"),
         ("incognito", ["--local"], "--keep-order, --metric, --ranges"),
-        ("optimal", ["--relaxed"], "--keep-order, --local, --metric, --ranges, --suppress"),
+        ("optimal", ["--relaxed"], "--keep-order, --local, --metric, --ranges, --seconds, --suppress"),
         ("anatomy", ["--ranges", "columns"], "--keep-order"),
         ("anatomy", ["--suppress", "0.1"], "--keep-order"),
     ],

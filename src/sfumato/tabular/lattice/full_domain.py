@@ -24,6 +24,11 @@ def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges:
     if local is not None:
         finer = recode_locally(lattice, levels, local)
         recoding = finer if stands(problem, lattice, finer) else recoding
+    return recoded_partition(problem, lattice, recoding, ranges)
+
+
+def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ranges: str) -> Partition:
+    """Return the partition of a recoding."""
     rows = np.bincount(recoding.classes + 1, weights=lattice.cell_rows, minlength=len(recoding.levels) + 1)
     starred = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
     return Partition(

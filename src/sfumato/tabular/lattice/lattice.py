@@ -237,6 +237,12 @@ class Lattice:
         finest = Frequencies(self.finest.example[cells], start, self.finest.rest[entries], self.finest.rows[entries])
         return replace(self, finest=finest, kept=FrequencySets())
 
+    def failing_groups(self, cells: Int64s, start: Int64s) -> Bools:
+        """Return which groups break a model; group g has the finest groups cells[start[g]:start[g + 1]]."""
+        finest = self.restrict_to(cells).finest
+        joined = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        return self._judge((), self._merge(finest, joined, len(start) - 1)).failing
+
     def _number_groups(self, levels: Levels, source: Frequencies) -> Int64s:
         """Return what `owners` does where one integer key per group would not do."""
         shown = [

@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from sfumato.core.parameters import Option
+from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import JudgedNode, Lattice
+
+Floats = npt.NDArray[np.float64]
 
 
 class NodeCost(NamedTuple):
@@ -45,5 +51,20 @@ METRICS: dict[str, Callable[[Lattice, JudgedNode], NodeCost]] = {
     "ncp": ncp,
     "discernibility": discernibility,
     "height": height,
+}
+
+
+def _height_losses(ladder: Ladder, level: int) -> Floats:
+    return np.full(len(ladder.labels[level]), float(level))
+
+
+def _no_losses(ladder: Ladder, level: int) -> Floats:
+    return np.zeros(len(ladder.labels[level]))
+
+
+STEP_LOSSES: dict[str, Callable[[Ladder, int], Floats]] = {  # what a row of each node of a level costs, where rows do
+    "ncp": lambda ladder, level: ladder.losses[level],
+    "discernibility": _no_losses,
+    "height": _height_losses,
 }
 METRIC = Option("Cost that the chosen generalisation minimises.")

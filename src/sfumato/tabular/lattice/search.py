@@ -1,14 +1,11 @@
-"""Searches over a lattice: every node that satisfies the models, the minimal ones, and the cheapest.
+"""Every node of a lattice that satisfies the models, and the minimal ones among them.
 
-Subset and roll-up properties: LeFevre, DeWitt & Ramakrishnan 2005, sections 3.1 and 3.2. Best-first
-search with a floor: the idea of Flash and OLA (Kohlmayer et al. 2012; El Emam et al. 2009).
+Subset and roll-up properties: LeFevre, DeWitt & Ramakrishnan 2005, sections 3.1 and 3.2.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +14,6 @@ import numpy.typing as npt
 from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.loss import METRICS
 
 Bools = npt.NDArray[np.bool_]
 MOST_NODES = 1 << 26
@@ -38,7 +34,7 @@ def satisfying_nodes(lattice: Lattice, limit: int = 0) -> Bools:
     >>> satisfying_nodes(Lattice.of(problem), limit=1).tolist()
     [[False, True], [True, True]]
     """
-    _refuse_large(lattice)
+    refuse_large(lattice, "")
     if not lattice.prunable(limit):
         found = satisfying_nodes(lattice.relaxed, limit)
         for levels in np.argwhere(found).tolist():
@@ -90,48 +86,11 @@ def minimal(found: Bools) -> list[Levels]:
     return sorted((tuple(place) for place in np.argwhere(found & ~below).tolist()), key=lambda node: (sum(node), node))
 
 
-def cheapest(
-    lattice: Lattice, metric: str, limit: int = 0, accepts: Callable[[Levels], bool] = lambda _: True
-) -> Levels | None:
-    """Return the accepted node of least cost that leaves at most `limit` rows to suppress, or None.
-
-    >>> import polars as pl, sfumato as sf
-    >>> from sfumato.tabular.problem import Problem
-    >>> table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M", "M"], "zip": ["a", "a", "b"]}))
-    >>> problem = Problem.of(table, sf.Schema.from_roles(quasi=["sex", "zip"]), [sf.KAnonymity(2)])
-    >>> cheapest(Lattice.of(problem), "ncp", limit=1)
-    (0, 1)
-    """
-    seeds = minimal(satisfying_nodes(lattice if lattice.prunable(limit) else lattice.relaxed, limit))
-    cost = METRICS[metric]
-    waiting: list[tuple[float, int, Levels]] = [(0.0, sum(levels), levels) for levels in seeds]
-    seen = {levels for _, _, levels in waiting}
-    heapq.heapify(waiting)
-    best, chosen = math.inf, None
-    while waiting and waiting[0][0] < best:
-        levels = heapq.heappop(waiting)[2]
-        tally = lattice.tally(levels)
-        floor, total = cost(lattice, tally)
-        tell(1 - len(waiting) / len(seen), f"{len(seen) - len(waiting)} of {len(seen)} nodes")
-        if tally.failing_rows <= limit and total < best and accepts(levels):
-            best, chosen = total, levels
-        for upper in _above(lattice, levels):
-            if upper not in seen:
-                seen.add(upper)
-                heapq.heappush(waiting, (floor, sum(upper), upper))
-    return chosen
-
-
-def _above(lattice: Lattice, levels: Levels) -> Iterator[Levels]:
-    for place, (level, top) in enumerate(zip(levels, lattice.top, strict=True)):
-        if level < top:
-            yield (*levels[:place], level + 1, *levels[place + 1 :])
-
-
-def _refuse_large(lattice: Lattice) -> None:
+def refuse_large(lattice: Lattice, instead: str) -> None:
+    """Refuse a lattice of too many nodes, with what to do instead."""
     nodes = math.prod(lattice.shape)
     if nodes > MOST_NODES:
         raise ParameterError(
-            f"the lattice has {nodes:,} nodes and at most {MOST_NODES:,} can be searched; "
-            "use fewer quasi-identifiers, shorter hierarchies, or Datafly"
+            f"the lattice has {nodes:,} nodes and at most {MOST_NODES:,} can be searched; {instead}use fewer "
+            "quasi-identifiers, shorter hierarchies, or Datafly"
         )

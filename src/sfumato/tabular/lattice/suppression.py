@@ -12,13 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.compiling import working_time
 from sfumato.core.parameters import Option
+from sfumato.core.progress import tell
+from sfumato.tabular.lattice.cheapest import node_of_some
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.search import cheapest
 from sfumato.tabular.problem import Problem
 
 SUPPRESS = Option("Share of the rows that may be suppressed.")
 LOCAL = Option("Generalise suppressed rows further, where wider labels satisfy the models.")
+ROUNDS, FEWER = 100, 10  # a round holds this share of the rows; where none does, ten times fewer
 Int64s = npt.NDArray[np.int64]
 
 
@@ -42,6 +45,10 @@ class Recoding:
     levels: Int64s
     examples: Int64s
     suppressed: int
+
+    def lost_rows(self, lattice: Lattice) -> int:
+        """The rows that are suppressed: those in the class of `*`, and those left out."""
+        return int(lattice.cell_rows[(self.classes < 0) | (self.classes == self.suppressed)].sum())
 
     @property
     def leaves_out(self) -> bool:
@@ -113,12 +120,34 @@ def recode_locally(lattice: Lattice, levels: Levels, metric: str) -> Recoding:
     draft = Drafting(lattice)
     rest = draft.generalise(lattice, levels)
     first = len(draft.levels)
-    while rest is not None:
-        wider = cheapest(rest, metric, limit=rest.rows - 1)
-        if wider is None or wider == rest.top:
-            break
-        rest = draft.generalise(rest, wider)
+    rest = _hold_in_rounds(draft, rest, metric, None)
     return draft.finish(None if rest is None else draft.take_back(rest, first))
+
+
+def recode_in_rounds(lattice: Lattice, metric: str, until: float | None = None) -> Recoding:
+    """Return the classes of many nodes, each of little loss and for rows that no node before it holds.
+
+    Prasser, Bild & Kuhn 2016 and ARX: a round takes a node of least loss at which a hundredth of all rows holds, and
+    forgets what the others would cost. Past `until`, a moment by `working_time`, rounds are hurried.
+    """
+    draft = Drafting(lattice)
+    rest = _hold_in_rounds(draft, lattice, metric, until)
+    return draft.finish(None if rest is None else draft.take_back(rest, 0))
+
+
+def _hold_in_rounds(draft: Drafting, rest: Lattice | None, metric: str, until: float | None) -> Lattice | None:
+    """Give classes to the cells of a lattice, node by node; return the lattice of those that only `*` would hold."""
+    all_rows = draft.lattice.rows
+    least = max(1, all_rows // ROUNDS)
+    while rest is not None and least > 0:
+        hurried = until is not None and working_time() >= until
+        levels = node_of_some(rest, metric, min(least, rest.rows), hurried=hurried)
+        if levels is None or levels == rest.top:
+            least //= FEWER
+            continue
+        rest = draft.generalise(rest, levels)
+        tell(1 - (0 if rest is None else rest.rows) / all_rows, f"{len(draft.levels)} classes")
+    return rest
 
 
 def stands(problem: Problem, lattice: Lattice, recoding: Recoding) -> bool:
