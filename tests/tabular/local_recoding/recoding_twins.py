@@ -1,9 +1,8 @@
-"""Slow twins: what a class costs by its released cells' meaning, and the least loss of a few rows by trying everything."""
+"""Slow twins: what a class costs by what its cells mean, and the least loss of a few rows by trying everything."""
 
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -37,8 +36,9 @@ KINDS: dict[str, tuple[sf.Attribute, list[object]]] = {
 
 def mixed_problem(rows: int, seed: int, k: int = 2, names: Sequence[str] = tuple(KINDS)) -> Problem:
     """Return a problem over columns of every kind, with missing values."""
-    draw = random.Random(seed)
-    frame = pl.DataFrame({name: [draw.choice(KINDS[name][1]) for _ in range(rows)] for name in names}, strict=False)
+    draw = np.random.default_rng(seed)
+    drawn = {name: draw.integers(0, len(KINDS[name][1]), rows).tolist() for name in names}
+    frame = pl.DataFrame({name: [KINDS[name][1][place] for place in drawn[name]] for name in names}, strict=False)
     return Problem.of(sf.Table(frame), sf.Schema({name: KINDS[name][0] for name in names}), [sf.KAnonymity(k)])
 
 

@@ -6,8 +6,6 @@ anyway, since they cost no more there.
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +13,7 @@ from sfumato.core.kernel import kernel
 from sfumato.tabular.class_test import ClassTest
 from sfumato.tabular.class_test_kernel import WEIGHT, class_holds
 from sfumato.tabular.local_recoding.cover_kernel import begin, cheapest, widen
+from sfumato.tabular.local_recoding.heap_kernel import pop, push
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -46,10 +45,9 @@ def found_classes(
     members, spare = np.empty(reach + 1, dtype=np.int64), np.empty(reach + 1, dtype=np.int64)
     floors = np.empty(reach + 1)
     tags = np.empty(len(rows), dtype=np.int64)
-    waiting = [(0.0, 0)]
-    waiting.pop()
+    expected, waiting, pending = np.empty(len(places)), np.empty(len(places), dtype=np.int64), 0
     for index in range(len(places)):
-        grown = grow(
+        size, cost = grow(
             facts,
             nodes,
             costs,
@@ -68,11 +66,11 @@ def found_classes(
             least,
             test,
         )
-        if grown[0] > 0:
-            waiting.append((grown[1], index))
-    heapq.heapify(waiting)
-    while len(waiting) > 0:
-        expected, index = heapq.heappop(waiting)
+        if size > 0:
+            pending = push(expected, waiting, pending, cost, index)
+    while pending > 0:
+        least_cost, index = expected[0], waiting[0]
+        pending = pop(expected, waiting, pending)
         if label[places[index]] >= 0:
             continue
         size, cost = grow(
@@ -94,14 +92,12 @@ def found_classes(
             least,
             test,
         )
-        if size == 0:
-            continue
-        if cost > expected:
-            heapq.heappush(waiting, (cost, index))
-            continue
-        for place in range(size):
-            label[members[place]] = founded
-        founded += 1
+        if size > 0 and cost > least_cost:
+            pending = push(expected, waiting, pending, cost, index)
+        elif size > 0:
+            for place in range(size):
+                label[members[place]] = founded
+            founded += 1
     return founded
 
 
