@@ -21,7 +21,7 @@ from sfumato.evaluate import utility
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.penalties import penalties
 from sfumato.tabular.local_recoding.search import Bench, search, without_large
-from sfumato.tabular.local_recoding.start import compiled_test, found_labels, start_labels, total_penalty
+from sfumato.tabular.local_recoding.start import Founding, compiled_test, start_classes, total_penalty
 from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
 
@@ -31,8 +31,8 @@ QUASI = ["age", "sex", "race", "marital-status", "education", "native-country", 
 
 def bench_of(problem: Problem, seed: int = 0) -> Bench:
     cells, costs = Cells.of(problem), penalties(problem.quasi)
-    labels = start_labels(problem, cells, costs)
-    return Bench(cells, costs, labels, problem.least_units, compiled_test(problem), seed)
+    start = start_classes(problem, cells, costs)
+    return Bench(cells, costs, start, problem.least_units, compiled_test(problem), seed)
 
 
 def classes(labels: np.ndarray) -> list[list[int]]:
@@ -148,9 +148,22 @@ def test_large_classes_are_split_at_no_cost_and_none_becomes_too_small() -> None
 def test_rows_left_over_join_classes_that_still_hold() -> None:
     problem = conformance_problem(80, 9, [sf.KAnonymity(7), sf.AlphaK(0.6, 7, "disease")])
     cells, costs = Cells.of(problem), penalties(problem.quasi)
-    labels = found_labels(problem, cells, costs, compiled_test(problem))
+    labels = Founding(problem, cells, costs).labels()
     assert labels is not None
     assert all(problem.admits(np.array(rows)) for rows in classes(labels))
+
+
+def test_without_time_to_found_classes_it_goes_on_from_mondrians() -> None:
+    problem = mixed_problem(300, 8, k=4)
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    start = start_classes(problem, cells, costs, until=working_time() - 1)
+    np.testing.assert_array_equal(start.labels, sf.Mondrian().partition(problem).rows)
+    assert start.near is None
+    bench = Bench(cells, costs, start, 4, None, 0)
+    labels = search(bench, Limit(None, 5_000, working_time()), lambda *_: None)
+    assert total_penalty(cells, costs, labels) < total_penalty(cells, costs, start.labels)
+    short = sf.LocalRecoding(seconds=1e-9).partition(problem)
+    np.testing.assert_array_equal(short.rows, sf.Mondrian().partition(problem).rows)
 
 
 def test_a_search_without_an_end_is_refused() -> None:

@@ -22,13 +22,14 @@ from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymi
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.labels import show_classes
 from sfumato.tabular.local_recoding.penalties import Penalties, penalties
-from sfumato.tabular.local_recoding.start import compiled_test, start_labels, total_penalty
+from sfumato.tabular.local_recoding.start import compiled_test, start_classes, total_penalty
 from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS
 from sfumato.tabular.microaggregation.repair import join_alike
 from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
 
 Int64s = npt.NDArray[np.int64]
+FOUNDING = 0.6  # share of the seconds after which classes that are not founded yet are Mondrian's
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,10 @@ class LocalRecoding(PartitionAnonymizer):
         from sfumato.tabular.local_recoding.search import Bench, search
 
         limit = Limit(self.seconds, self.iterations, begun)
-        labels = start_labels(problem, cells, costs)
+        start = start_classes(problem, cells, costs, None if limit.end is None else begun + FOUNDING * self.seconds)
+        labels = start.labels
         if not problem.uncompiled:
-            bench = Bench(cells, costs, labels, problem.least_units, compiled_test(problem), self.seed)
+            bench = Bench(cells, costs, start, problem.least_units, compiled_test(problem), self.seed)
             scale = problem.table.rows * len(problem.quasi)
             labels = search(bench, limit, lambda share, total: tell(share, f"loss {100 * total / scale:.3f} %"))
         return join_alike(

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.compiling import working_time
 from sfumato.core.threads import most_threads
 from sfumato.table.distinct import distinct
 from sfumato.tabular.local_recoding.penalties import Penalties
@@ -52,17 +53,27 @@ class Cells:
         """The number of cells."""
         return len(self.codes)
 
-    def near(self, penalties: Penalties, places: Int64s, reach: int) -> Int32s:
+    def near(self, penalties: Penalties, places: Int64s, reach: int, until: float | None = None) -> Int32s:
         """Return the `reach` cells among `places` that cost least together with each of them; -1 where there are fewer.
 
-        Each cell's search stands alone, so all cores share them and the result is the same.
+        Each cell's search stands alone, so all cores share them and the result is the same. If that is not done at the
+        moment `until` (by `working_time`), it raises a TimeoutError.
         """
         from sfumato.tabular.local_recoding.nearest_kernel import build_tree, fill_nearest
 
         facts, nodes, costs, _ = penalties
         near = np.empty((len(places), reach), dtype=np.int32)
         tree = build_tree(facts, nodes, costs, self.codes, places)
-        look = partial(fill_nearest, facts, nodes, costs, self.codes, tree, places, near)
+        fill = partial(fill_nearest, facts, nodes, costs, self.codes, tree, places, near)
+
+        def look(start: int) -> bool:
+            if until is not None and working_time() >= until:
+                return False
+            fill(start, min(start + ROWS, len(places)))
+            return True
+
         with ThreadPoolExecutor(most_threads()) as cores:
-            list(cores.map(lambda start: look(start, min(start + ROWS, len(places))), range(0, len(places), ROWS)))
+            found = list(cores.map(look, range(0, len(places), ROWS)))
+        if not all(found):
+            raise TimeoutError
         return near

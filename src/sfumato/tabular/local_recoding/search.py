@@ -15,6 +15,7 @@ from sfumato.tabular.class_test import ClassTest
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.penalties import Penalties
 from sfumato.tabular.local_recoding.rebuild_kernel import MOST_CLASSES, Classes, Scratch, rebuild
+from sfumato.tabular.local_recoding.start import Start
 from sfumato.tabular.microaggregation.loss import dense_labels
 from sfumato.tabular.microaggregation.search.improve import Limit
 
@@ -35,14 +36,18 @@ class Bench:
     """Classes of rows on the workbench, with what their search needs."""
 
     def __init__(
-        self, cells: Cells, penalties: Penalties, labels: Int64s, least: int, test: ClassTest | None, seed: int
+        self, cells: Cells, penalties: Penalties, start: Start, least: int, test: ClassTest | None, seed: int
     ) -> None:
         self.cells, self.penalties, self.least, self.test = cells, penalties, least, test
-        self.classes = classes_of(cells, penalties, labels if test is not None else without_large(labels, cells, least))
+        self.classes = classes_of(
+            cells, penalties, start.labels if test is not None else without_large(start.labels, cells, least)
+        )
         self.scratch = _scratch(max(POOL[0], min(POOL[1], 3 * MOST_CLASSES * least)), penalties.width)
         self.state = np.array([seed * 2 + 1], dtype=np.uint64)
         self.total = float(self.classes.size @ self.classes.cost)
-        self.near = self._near(np.arange(cells.count))[None]
+        every = np.arange(cells.count)
+        self.layers = [] if start.near is None else [_with_itself(every, start.near)]
+        self.near = np.stack(self.layers or [every[:, None].astype(np.int32)])
 
     @property
     def count(self) -> int:
@@ -74,20 +79,20 @@ class Bench:
         """Look up the near cells of costly rows among costly rows: they do best in classes of their own."""
         each = self.classes.cost[self.classes.label]
         order = np.argsort(-each, kind="stable")
-        layers = [self.near[0]]
+        layers = list(self.layers)
         for share in COSTLY:
             rows = order[: min(MOST_COSTLY, int(share * len(order)))]
             places = np.unique(self.cells.of_row[rows])
             layer = np.full((self.cells.count, REACH), -1, dtype=np.int32)
             if len(places) > 1:
-                layer[places] = self._near(places)
+                layer[places] = _with_itself(places, self.cells.near(self.penalties, places, REACH))
             layers.append(layer)
         self.near = np.stack(layers)
 
-    def _near(self, places: Int64s) -> Int32s:
-        """Return the near cells, each cell itself first: its rows may be in several classes."""
-        found = self.cells.near(self.penalties, places, REACH)
-        return np.concatenate([places[:, None].astype(np.int32), found[:, :-1]], axis=1)
+
+def _with_itself(places: Int64s, near: Int32s) -> Int32s:
+    """Return the near cells, each cell itself first: its rows may be in several classes."""
+    return np.concatenate([places[:, None].astype(np.int32), near[:, : REACH - 1]], axis=1)
 
 
 def search(bench: Bench, limit: Limit, on_progress: Callable[[float, float], None]) -> Int64s:

@@ -5,6 +5,9 @@ Growth by the certainty penalty: Xu et al. 2006; Mondrian: LeFevre, DeWitt & Ram
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +18,7 @@ from sfumato.tabular.local_recoding.penalties import Penalties
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.problem import Problem
 
+Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 REACH = 32, 128  # near cells from which a class is grown: at least, and at most
 TRIES = 64  # classes that a row left over may join, cheapest first
@@ -26,19 +30,29 @@ def compiled_test(problem: Problem) -> ClassTest | None:
     return test if test.ties is not None or len(test.criteria.kind) else None
 
 
-def start_labels(problem: Problem, cells: Cells, penalties: Penalties) -> Int64s:
-    """Return the class of every row: those founded from near cells, or Mondrian's where they cost no more.
+class Start(NamedTuple):
+    """The class of every row, and the near cells of every cell where they were found in time."""
+
+    labels: Int64s
+    near: Int32s | None
+
+
+def start_classes(problem: Problem, cells: Cells, penalties: Penalties, until: float | None = None) -> Start:
+    """Return the classes founded from near cells, or Mondrian's where they cost no more, or founding lasts too long.
 
     A model that only its own slow criterion can test is left to Mondrian.
     """
-    found = Mondrian().partition(problem)
-    cut = np.asarray(found.rows)
+    cut = np.asarray(Mondrian().partition(problem).rows)
     if problem.uncompiled:
-        return cut
-    founded = found_labels(problem, cells, penalties, compiled_test(problem))
+        return Start(cut, None)
+    founding = Founding(problem, cells, penalties, until)
+    try:
+        founded = founding.labels()
+    except TimeoutError:
+        return Start(cut, founding.near)
     if founded is None or total_penalty(cells, penalties, cut) <= total_penalty(cells, penalties, founded):
-        return cut
-    return founded
+        return Start(cut, founding.near)
+    return Start(founded, founding.near)
 
 
 def total_penalty(cells: Cells, penalties: Penalties, labels: Int64s) -> float:
@@ -51,47 +65,72 @@ def total_penalty(cells: Cells, penalties: Penalties, labels: Int64s) -> float:
     return float(sizes @ each)
 
 
-def found_labels(problem: Problem, cells: Cells, penalties: Penalties, test: ClassTest | None) -> Int64s | None:
-    """Return classes founded cheapest first, round after round among cells left over; None if some find no class."""
-    from sfumato.tabular.local_recoding.start_kernel import found_classes
+class Founding:
+    """Classes founded cheapest first, round after round among the cells left over."""
 
-    facts, nodes, costs, width = penalties
-    label = np.full(cells.count, -1, dtype=np.int64)
-    founded, least = 0, problem.least_units
-    reach = min(max(2 * least, REACH[0]), REACH[1])
-    while True:
-        places = np.flatnonzero(label < 0)
-        tell(1 - len(places) / cells.count, f"{founded} classes to start from")
-        if len(places) == 0:
-            break
-        near = cells.near(penalties, places, reach)
-        before = founded
-        founded = found_classes(
-            facts, nodes, costs, cells.codes, width, places, near, cells.rows, cells.first, label, founded, least, test
+    def __init__(self, problem: Problem, cells: Cells, penalties: Penalties, until: float | None = None) -> None:
+        self.cells, self.penalties, self.until = cells, penalties, until
+        self.least, self.test = problem.least_units, compiled_test(problem)
+        self.near: Int32s | None = None  # of every cell, from the first round
+        self.founded = 0
+
+    def labels(self) -> Int64s | None:
+        """Return the class of every row; None where some find no class. It may raise a TimeoutError."""
+        label = np.full(self.cells.count, -1, dtype=np.int64)
+        before = -1
+        while before < self.founded and (label < 0).any():
+            before = self.founded
+            places = np.flatnonzero(label < 0)
+            tell(1 - len(places) / self.cells.count, f"{self.founded} classes to start from")
+            self._found(label, places)
+        return self._placed(label) if self.founded else None
+
+    def _found(self, label: Int64s, places: Int64s) -> None:
+        from sfumato.tabular.local_recoding.start_kernel import found_classes
+
+        cells, (facts, nodes, costs, width) = self.cells, self.penalties
+        near = cells.near(self.penalties, places, min(max(2 * self.least, REACH[0]), REACH[1]), self.until)
+        self.near = near if self.near is None else self.near
+        self.founded = found_classes(
+            facts,
+            nodes,
+            costs,
+            cells.codes,
+            width,
+            places,
+            near,
+            cells.rows,
+            cells.first,
+            label,
+            self.founded,
+            self.least,
+            self.test,
         )
-        if founded == before:
-            break
-    return _placed(cells, penalties, label, founded, least, test) if founded else None
 
+    def _placed(self, label: Int64s) -> Int64s | None:
+        """Return the class of every row, cells left over put where the penalty grows least and every model holds."""
+        cells, labels = self.cells, label[self.cells.of_row]
+        for cell in np.flatnonzero(label < 0).tolist():
+            members = cells.rows[cells.first[cell] : cells.first[cell + 1]]
+            group = next(
+                filter(partial(self._may_join, labels, members), self._hosts(labels, cell, len(members))), None
+            )
+            if group is None:
+                return None
+            labels[members] = group
+        return labels
 
-def _placed(
-    cells: Cells, penalties: Penalties, label: Int64s, founded: int, least: int, test: ClassTest | None
-) -> Int64s | None:
-    """Return the class of every row, cells left over put where the total penalty grows least and every model holds."""
-    from sfumato.tabular.class_test_kernel import WEIGHT
-    from sfumato.tabular.local_recoding.classes_kernel import growths
-    from sfumato.tabular.local_recoding.start_kernel import holds
+    def _hosts(self, labels: Int64s, cell: int, rows: int) -> list[int]:
+        """Return the classes whose penalty would grow least by a cell, the best first."""
+        from sfumato.tabular.local_recoding.classes_kernel import growths
 
-    facts, nodes, costs, width = penalties
-    labels = label[cells.of_row]
-    for cell in np.flatnonzero(label < 0).tolist():
-        members = cells.rows[cells.first[cell] : cells.first[cell + 1]]
-        grown = growths(facts, nodes, costs, cells.codes, cells.of_row, labels, founded, width, cell, len(members))
-        for group in np.argsort(grown, kind="stable")[:TRIES].tolist():
-            rows = np.concatenate([np.flatnonzero(labels == group), members])
-            if test is None or holds((1 << WEIGHT) + rows, len(rows), least, test):
-                labels[members] = group
-                break
-        else:
-            return None
-    return labels
+        cells, (facts, nodes, costs, width) = self.cells, self.penalties
+        grown = growths(facts, nodes, costs, cells.codes, cells.of_row, labels, self.founded, width, cell, rows)
+        return np.argsort(grown, kind="stable")[:TRIES].tolist()
+
+    def _may_join(self, labels: Int64s, members: Int64s, group: int) -> bool:
+        from sfumato.tabular.class_test_kernel import WEIGHT
+        from sfumato.tabular.local_recoding.start_kernel import holds
+
+        rows = np.concatenate([np.flatnonzero(labels == group), members])
+        return self.test is None or bool(holds((1 << WEIGHT) + rows, len(rows), self.least, self.test))
