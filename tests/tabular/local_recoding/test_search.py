@@ -163,7 +163,7 @@ def test_without_time_to_found_classes_it_goes_on_from_mondrians() -> None:
     labels = search(bench, Limit(None, 5_000, working_time()), lambda *_: None)
     assert total_penalty(cells, costs, labels) < total_penalty(cells, costs, start.labels)
     short = sf.LocalRecoding(seconds=1e-9).partition(problem)
-    np.testing.assert_array_equal(short.rows, sf.Mondrian().partition(problem).rows)
+    assert total_penalty(cells, costs, short.rows) <= total_penalty(cells, costs, start.labels)
 
 
 def test_a_search_without_an_end_is_refused() -> None:

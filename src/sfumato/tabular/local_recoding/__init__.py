@@ -116,7 +116,7 @@ class LocalRecoding(PartitionAnonymizer):
         from sfumato.tabular.local_recoding.search import Bench, search
 
         limit = Limit(self.seconds, self.iterations, begun)
-        start = start_classes(problem, cells, costs, None if limit.end is None else begun + FOUNDING * self.seconds)
+        start = start_classes(problem, cells, costs, None if self.seconds is None else begun + FOUNDING * self.seconds)
         labels = start.labels
         if not problem.uncompiled:
             bench = Bench(cells, costs, start, problem.least_units, compiled_test(problem), self.seed)

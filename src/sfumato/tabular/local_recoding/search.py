@@ -39,9 +39,8 @@ class Bench:
         self, cells: Cells, penalties: Penalties, start: Start, least: int, test: ClassTest | None, seed: int
     ) -> None:
         self.cells, self.penalties, self.least, self.test = cells, penalties, least, test
-        self.classes = classes_of(
-            cells, penalties, start.labels if test is not None else without_large(start.labels, cells, least)
-        )
+        labels = start.labels if test is not None else without_large(start.labels, cells, least)
+        self.classes = classes_of(cells, penalties, labels)
         self.scratch = _scratch(max(POOL[0], min(POOL[1], 3 * MOST_CLASSES * least)), penalties.width)
         self.state = np.array([seed * 2 + 1], dtype=np.uint64)
         self.total = float(self.classes.size @ self.classes.cost)

@@ -112,9 +112,8 @@ class Founding:
         cells, labels = self.cells, label[self.cells.of_row]
         for cell in np.flatnonzero(label < 0).tolist():
             members = cells.rows[cells.first[cell] : cells.first[cell + 1]]
-            group = next(
-                filter(partial(self._may_join, labels, members), self._hosts(labels, cell, len(members))), None
-            )
+            hosts = self._hosts(labels, cell, len(members))
+            group = next(filter(partial(self._may_join, labels, members), hosts), None)
             if group is None:
                 return None
             labels[members] = group
@@ -126,7 +125,7 @@ class Founding:
 
         cells, (facts, nodes, costs, width) = self.cells, self.penalties
         grown = growths(facts, nodes, costs, cells.codes, cells.of_row, labels, self.founded, width, cell, rows)
-        return np.argsort(grown, kind="stable")[:TRIES].tolist()
+        return [int(group) for group in np.argsort(grown, kind="stable")[:TRIES]]
 
     def _may_join(self, labels: Int64s, members: Int64s, group: int) -> bool:
         from sfumato.tabular.class_test_kernel import WEIGHT
