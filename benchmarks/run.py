@@ -17,6 +17,7 @@ import growth_plot
 import lattice
 import ledger
 import local
+import local_recoding
 import machine
 import memory
 import microaggregation
@@ -44,6 +45,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         memory,
         check,
         lattice,
+        local_recoding,
         republish,
         microaggregation,
         minimality,

@@ -7,6 +7,7 @@ raise the loss, so each bound holds for them too. Bounds are computed from raw r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -88,6 +89,31 @@ def lattice_of(penalties: Penalties) -> Int64s:
         raise ParameterError("a bound by the nodes of a lattice needs a hierarchy for every quasi-identifier")
     heights = (facts[:, WEIGHT] - facts[:, START]) // facts[:, SIZE]
     return np.array(list(product(*(range(height) for height in heights))), dtype=np.int64)
+
+
+def by_leaves(penalties: Penalties, leaves: Sequence[int]) -> Penalties:
+    """Return penalties of trees by (m - 1)/(D - 1) where a node covers m of a column's D leaves, instead of m/D.
+
+    So does ARX measure (Iyengar 2002).
+
+    >>> import polars as pl
+    >>> from sfumato.hierarchy import Hierarchy
+    >>> from sfumato.schema import Attribute, Role
+    >>> from sfumato.table.coding import code
+    >>> from sfumato.tabular.local_recoding.penalties import penalties
+    >>> town = Hierarchy.from_rows([["Bern", "CH"], ["Basel", "CH"], ["Rome", "IT"]])
+    >>> column = code(pl.Series("town", ["Bern", "Basel", "Rome"]), Attribute("town", Role.QUASI, hierarchy=town))
+    >>> by_leaves(penalties([column]), [3]).costs[:6].tolist()
+    [0.0, 0.0, 0.0, 0.5, 0.5, 0.0]
+    """
+    from sfumato.tabular.local_recoding.cover_kernel import fill_pairs
+
+    costs = penalties.costs.copy()
+    for fact, whole_domain in zip(penalties.facts, leaves, strict=True):
+        weight, part = costs[fact[WEIGHT]], slice(fact[START], fact[WEIGHT])
+        costs[part] = np.maximum(0.0, costs[part] * whole_domain - weight) / max(1, whole_domain - 1)
+    fill_pairs(penalties.facts, penalties.nodes, costs)
+    return penalties._replace(costs=costs)
 
 
 def counts_of(cells: Cells) -> Int64s:
