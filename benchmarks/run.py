@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import audit
 import check
+import classifier
 import gate
 import growth
 import growth_plot
@@ -44,6 +45,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         mondrian_peers,
         memory,
         check,
+        classifier,
         lattice,
         local_recoding,
         republish,
