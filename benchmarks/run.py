@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator
 
 import audit
 import check
+import classifier
 import gate
 import growth
 import growth_plot
 import lattice
 import ledger
 import local
+import local_recoding
 import machine
 import memory
 import microaggregation
@@ -43,7 +45,9 @@ DOORS: dict[str, tuple[Part, ...]] = {
         mondrian_peers,
         memory,
         check,
+        classifier,
         lattice,
+        local_recoding,
         republish,
         microaggregation,
         minimality,

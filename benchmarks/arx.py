@@ -1,0 +1,43 @@
+"""ARX, where SFUMATO_ARX names its jar (with all it needs): our own driver asks it for its fast local recoding."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+from measure import NotMeasuredError
+
+import sfumato as sf
+
+DRIVER = Path(__file__).parent / "peers" / "arx" / "LocalRecoding.java"
+
+
+def recode(
+    table: pl.DataFrame, trees: Mapping[str, sf.Hierarchy], iterations: int, *models: str
+) -> tuple[pl.DataFrame, float]:
+    """Return what ARX releases, and the CPU seconds of its whole process; models are words such as k=5."""
+    if "SFUMATO_ARX" not in os.environ:
+        raise NotMeasuredError("ARX is not at hand: SFUMATO_ARX names no jar")
+    with tempfile.TemporaryDirectory() as place:
+        raw, out = Path(place) / "raw.csv", Path(place) / "out.csv"
+        table.write_csv(raw)
+        for name, tree in trees.items():
+            rows = pl.DataFrame([list(path) for path in tree.paths], orient="row")
+            rows.write_csv(Path(place) / f"{name}.csv", include_header=False)
+        before = _children()
+        words = [str(DRIVER), str(raw), place, str(out), str(iterations), *models]
+        try:
+            subprocess.run(["java", "-cp", os.environ["SFUMATO_ARX"], *words], capture_output=True, check=True)  # noqa: S607
+        except (subprocess.CalledProcessError, OSError) as problem:
+            raise NotMeasuredError(f"ARX fails: {problem}") from problem
+        return pl.read_csv(out, infer_schema=False), _children() - before
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
