@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.audit.minimality import minimality
 from sfumato.checks.anonymizers import MODEL_SETS
 from sfumato.core.compiling import working_time
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate import utility
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.penalties import penalties
@@ -164,6 +164,27 @@ def test_without_time_to_found_classes_it_goes_on_from_mondrians() -> None:
     assert total_penalty(cells, costs, labels) < total_penalty(cells, costs, start.labels)
     short = sf.LocalRecoding(seconds=1e-9).partition(problem)
     assert total_penalty(cells, costs, short.rows) <= total_penalty(cells, costs, start.labels)
+
+
+def test_a_column_that_tells_about_the_target_loses_less_and_weights_are_the_stewards() -> None:
+    draw = np.random.default_rng(0)
+    age, town = draw.integers(0, 80, 600), draw.integers(0, 80, 600)
+    frame = pl.DataFrame({"age": age, "town": town, "income": np.where(age > 40, "high", "low")})
+    schema = sf.Schema.from_roles(quasi=["age", "town"], other="keep")
+    table = sf.Table(frame)
+    lost = {}
+    for target in (None, "income"):
+        ours = sf.LocalRecoding(iterations=3_000, seconds=None, target=target)
+        release = ours.anonymize(table, schema, [sf.KAnonymity(10)])
+        lost[target] = utility(table, schema, release.table).columns["age"].ncp
+        assert ("weight of age" in release.steward) == (target is not None)
+        assert "weight of" not in release.card.to_json()
+    assert lost["income"] < 0.7 * lost[None]
+    with pytest.raises(SchemaError, match="the target 'age' is a quasi-identifier"):
+        sf.LocalRecoding(target="age").anonymize(table, schema, [sf.KAnonymity(10)])
+    private = sf.Schema.from_roles(quasi=["age", "town"], sensitive=["income"])
+    with pytest.raises(ParameterError, match="the target 'income' is sensitive"):
+        minimality(table, private, [sf.LDiversity(2, "income")], sf.LocalRecoding(iterations=9, target="income"))
 
 
 def test_a_search_without_an_end_is_refused() -> None:

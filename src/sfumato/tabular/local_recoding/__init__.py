@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.compiling import working_time
-from sfumato.core.parameters import OneOf, Option, Optional, Real, Whole
+from sfumato.core.parameters import Name, OneOf, Option, Optional, Real, Whole
 from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
 from sfumato.table.distinct import Numbering
@@ -23,6 +23,7 @@ from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.labels import show_classes
 from sfumato.tabular.local_recoding.penalties import Penalties, penalties
 from sfumato.tabular.local_recoding.start import compiled_test, start_classes, total_penalty
+from sfumato.tabular.local_recoding.weights import target_weights
 from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS
 from sfumato.tabular.microaggregation.repair import join_alike
 from sfumato.tabular.microaggregation.search.improve import Limit
@@ -37,8 +38,9 @@ class LocalRecoding(PartitionAnonymizer):
     """The lowest loss under hierarchies: classes searched for as long as you give it, each shown by its smallest cover.
 
     Stops after `seconds` (the start included, compiling not), after `iterations`, or at whichever comes first; with
-    `iterations` alone the seed reproduces the classes. Ctrl-C keeps the best so far. `ranges` and `keep_order` are as
-    for Mondrian.
+    `iterations` alone the seed reproduces the classes. Ctrl-C keeps the best so far. `target` names a column that
+    others will predict from the release: quasi-identifiers then weigh what they tell about it. `ranges` and
+    `keep_order` are as for Mondrian.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [20, 25, 70, 80], "sex": ["F", "M", "M", "F"]}))
@@ -51,6 +53,7 @@ class LocalRecoding(PartitionAnonymizer):
     seconds: float | None = 20.0
     iterations: int | None = None
     seed: int = 0
+    target: str | None = None
     ranges: Literal["text", "columns"] = "text"
     keep_order: bool = False
 
@@ -58,6 +61,7 @@ class LocalRecoding(PartitionAnonymizer):
         "seconds": Optional(Real(0, above=True)),
         "iterations": Optional(Whole(1)),
         "seed": Whole(0),
+        "target": Optional(Name()),
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
     }
@@ -65,6 +69,7 @@ class LocalRecoding(PartitionAnonymizer):
         "seconds": SEARCH_OPTIONS["seconds"],
         "iterations": Option("How often to rebuild classes at most, so that a seed repeats the result."),
         "seed": SEARCH_OPTIONS["seed"],
+        "target": Option("A released column that others will predict: columns that tell more about it lose less."),
         "ranges": RANGES,
         "keep_order": KEEP_ORDER,
     }
@@ -90,23 +95,29 @@ class LocalRecoding(PartitionAnonymizer):
                 f"{self.algorithm} that stops by the clock never does the same twice, so nobody can try it on other "
                 "worlds; give --iterations"
             )
+        if self.target in problem.sensitive:
+            raise ParameterError(
+                f"the target '{self.target}' is sensitive, and every world would weigh columns anew; audit without it"
+            )
         return self._searching(problem)
 
     def _searching(self, problem: Problem) -> Callable[[Problem], Partition]:
         """Return the search over the rows of a problem, whatever their sensitive values."""
         begun = working_time()
-        cells, costs = Cells.of(problem), penalties(problem.quasi)
+        cells = Cells.of(problem)
+        weights = {} if self.target is None else target_weights(problem.table, problem.schema, self.target)
+        plain, weighed = penalties(problem.quasi), penalties(problem.quasi, weights)
 
         def search_classes(world: Problem) -> Partition:
-            labels = self._labels(world, cells, costs, begun if world is problem else working_time())
+            labels = self._labels(world, cells, weighed, begun if world is problem else working_time())
             count, rows = int(labels.max()) + 1, world.table.rows
-            lost = total_penalty(cells, costs, labels) / rows / len(world.quasi)
+            lost = total_penalty(cells, plain, labels) / rows / len(world.quasi)
             return Partition(
                 Numbering(np.arange(rows), np.ones(rows, dtype=np.int64)),
                 labels,
                 count,
                 show_classes(world, labels, count, self.ranges),
-                steward={"certainty_lost": lost},
+                steward={"certainty_lost": lost, **{f"weight of {name}": weight for name, weight in weights.items()}},
             )
 
         return search_classes
