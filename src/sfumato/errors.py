@@ -105,6 +105,20 @@ class MissingExtraError(SfumatoError):
     """
 
 
+def reason(error: Exception) -> str:
+    """Return why a file cannot be read, in words and without numbers of the system or the path again.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "ages.csv")), reason(ValueError("no JSON"))
+    ('it does not exist', 'no JSON')
+    """
+    if isinstance(error, FileNotFoundError):
+        return "it does not exist"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not {error.encoding.upper()}; save it as UTF-8"
+    words = error.strerror if isinstance(error, OSError) else None
+    return str(error) if words is None else words
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a closing hint with the nearest known name, or the list when nothing is near.
 

@@ -213,3 +213,30 @@ def test_an_unforeseen_error_is_one_sentence_too(
     err = capsys.readouterr().err
     assert err.startswith("sfumato: internal error (ZeroDivisionError: two lines)")
     assert (len(err.splitlines()), list(folder.iterdir())) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "arguments, files, sentence",
+    [
+        (SCHEMA, {"in.csv": PEOPLE}, "schema 's.toml' cannot be read: it does not exist"),
+        (
+            SCHEMA,
+            {"in.csv": PEOPLE, "s.toml": b'[columns.age]\nrole = "quasi"\nhierarchy = "ages.csv"\n'},
+            "hierarchy 'ages.csv' cannot be read: it does not exist",
+        ),
+        (
+            SCHEMA,
+            {"in.csv": PEOPLE, "s.toml": b"[columns.\xe4ge]\n"},
+            "schema 's.toml' cannot be read: byte 9 is not UTF-8; save it as UTF-8",
+        ),
+        (
+            ["audit", "epsilon", "--again", "none.json"],
+            {},
+            "evidence 'none.json' cannot be read: it does not exist",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_once_and_without_numbers_of_the_system(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], files: dict[str, bytes], sentence: str
+) -> None:
+    assert refused(folder, capsys, arguments, files) == f"sfumato: {sentence}\n"

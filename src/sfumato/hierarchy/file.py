@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.calendar import MONTHS
-from sfumato.errors import ParameterError, SchemaError, suggestion
+from sfumato.errors import ParameterError, SchemaError, reason, suggestion
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.limits import MOST_LEVELS, refuse_large
 from sfumato.hierarchy.tree import Hierarchy
@@ -43,7 +43,7 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"hierarchy '{path}' cannot be read: {error}") from error
+        raise SchemaError(f"hierarchy '{path}' cannot be read: {reason(error)}") from error
     except ValueError as error:  # also of a number with thousands of digits
         raise SchemaError(f"hierarchy '{path}' is not valid TOML: {error}") from error
     except RecursionError:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.cells import SUPPRESSED, literal
-from sfumato.errors import SchemaError
+from sfumato.errors import SchemaError, reason
 from sfumato.hierarchy.limits import MOST_LEVELS
 
 Tree: TypeAlias = "dict[str, Tree]"
@@ -53,7 +53,7 @@ class Hierarchy:
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"hierarchy '{path}' cannot be read: {error}") from error
+            raise SchemaError(f"hierarchy '{path}' cannot be read: {reason(error)}") from error
         first = text.partition("\n")[0]
         delimiter = max(",;\t", key=first.count)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from sfumato.core.display import as_html, listed, one_line
-from sfumato.errors import InputError, SchemaError, suggestion
+from sfumato.errors import InputError, SchemaError, reason, suggestion
 from sfumato.schema.attribute import Attribute, Bound
 from sfumato.schema.coarsening import Coarsening
 from sfumato.schema.detection import detected
@@ -136,7 +136,7 @@ class Schema:
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"schema '{path}' cannot be read: {error}") from error
+            raise SchemaError(f"schema '{path}' cannot be read: {reason(error)}") from error
         return cls.from_text(text, path)
 
     @classmethod

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sfumato.core.files import write_durably
 from sfumato.core.parameters import Option, Validated
-from sfumato.errors import InputError, ParameterError
+from sfumato.errors import InputError, ParameterError, reason
 from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release import Card
@@ -286,5 +286,5 @@ class Publisher(ColumnFactory, ABC):
         try:
             state = Path(path).read_bytes()
         except OSError as error:
-            raise InputError(f"state '{path}' cannot be read: {error}") from error
+            raise InputError(f"state '{path}' cannot be read: {reason(error)}") from error
         self.restore(unseal(state))

@@ -25,7 +25,7 @@ from sfumato.core.progress import tell
 from sfumato.dp.mechanisms import ExponentialMechanism, Mechanism, Trial
 from sfumato.dp.mechanisms.base import exact
 from sfumato.dp.mechanisms.trial import Pair, number_pairs, vector_pairs
-from sfumato.errors import InputError, SfumatoError, suggestion
+from sfumato.errors import InputError, SfumatoError, reason, suggestion
 from sfumato.random import SecureSource, SeededSource, Source, discrete_laplace
 from sfumato.release.finding import Finding
 
@@ -173,7 +173,7 @@ def repeat_evidence(path: str | Path, mechanism: str | None = None, *, rng: Sour
         found = msgspec.convert(json.loads(Path(path).read_bytes())["findings"][0], Finding)
         name = str(found.evidence["mechanism"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError, msgspec.ValidationError) as error:
-        raise InputError(f"evidence '{path}' cannot be read: {error}") from None
+        raise InputError(f"evidence '{path}' cannot be read: {reason(error)}") from None
     if mechanism not in {None, name}:
         raise InputError(f"evidence '{path}' is about '{name}', not about '{mechanism}'; name the one it is about")
     if mechanism is None and ":" in name:

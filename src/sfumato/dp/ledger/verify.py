@@ -14,7 +14,7 @@ from sfumato.core.hash_chain import Head
 from sfumato.dp.ledger.sqlite import SqliteStore
 from sfumato.dp.ledger.store import Book
 from sfumato.dp.ledger.wholeness import NO_LEDGER, faults
-from sfumato.errors import InputError
+from sfumato.errors import InputError, reason
 
 
 def verify(path: str | Path, cards: Sequence[str | Path] = ()) -> list[str]:
@@ -47,7 +47,7 @@ def _head_of(card: Path) -> Head:
     try:
         content = json.loads(card.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"card '{card}' cannot be read: {error}") from None
+        raise InputError(f"card '{card}' cannot be read: {reason(error)}") from None
     inner = content.get("card", content) if isinstance(content, dict) else {}
     text = inner.get("ledger") if isinstance(inner, dict) else None
     if not isinstance(text, str):

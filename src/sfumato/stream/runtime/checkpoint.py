@@ -22,7 +22,7 @@ import msgspec
 
 from sfumato.core.files import hold_folder, write_durably
 from sfumato.core.hash_chain import EMPTY, Head
-from sfumato.errors import InputError
+from sfumato.errors import InputError, reason
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.connectors.file.outlet import (
@@ -154,7 +154,8 @@ class CheckpointFolder:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InputError(f"checkpoint '{self.folder}' cannot be read: {error}; restore it from a backup") from error
+            why = reason(error)
+            raise InputError(f"checkpoint '{self.folder}' cannot be read: {why}; restore it from a backup") from error
         if sealed.checkpoint.version != VERSION:
             found = sealed.checkpoint.version
             raise InputError(
