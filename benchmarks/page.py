@@ -12,9 +12,10 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench` from `benchmarks/record.json`; every ratio comes from one run on one machine, ours and the
-reference side by side, peers in environments of their own on the same data. Times are the best of five after a warm-up,
-or of one run where it takes many seconds. `anonymize` includes coding, cuts, recoding, the check of the output and the
-secure shuffle. Where a goal has ≥, more is better; where it has ≤, less is.
+reference side by side, peers in environments of their own on the same data. Single parts may have been measured later
+than the rest, on the same machine with the same versions (`benchmarks/run.py --update`). Times are the best of five
+after a warm-up, or of one run where it takes many seconds. `anonymize` includes coding, cuts, recoding, the check of
+the output and the secure shuffle. Where a goal has ≥, more is better; where it has ≤, less is.
 
 Data: Mondrian, Datafly, CSV and `check` rows have integer columns age 16-94, sex 1-2, education 1-17, birthplace 1-57,
 uniform and independent, k = 10; microaggregation has Gaussian columns; Adult and the SMART 9 readings are read from

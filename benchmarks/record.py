@@ -71,6 +71,19 @@ def from_text(text: str) -> Record:
     return Record(plain["machine"], rows, curves)
 
 
+def updated(last: Record, now: Record) -> Record:
+    """Return the last record with what was measured anew in the place of what it had; new rows come behind the others.
+
+    Both must come from the same machine and versions, or their seconds do not stand side by side; new peers may join.
+    """
+    peers = {name: now.machine["peers"].get(name) for name in last.machine["peers"]}
+    if last.machine != {**now.machine, "peers": peers}:
+        raise ValueError("the last record comes from another machine, or from other versions; measure all anew")
+    rows = {row.name: row for row in last.rows} | {row.name: row for row in now.rows}
+    curves = {(one.what, one.who, one.over): one for one in (*last.curves, *now.curves)}
+    return Record(now.machine, tuple(rows.values()), tuple(curves.values()))
+
+
 def fallen(last: Record, now: Record) -> list[str]:
     """Return one line for every ratio that is worse than in the last record by more than a third.
 

@@ -1,6 +1,7 @@
 """Run every benchmark, write the record and all that is written from it, and say what fell since the last record.
 
-`python benchmarks/run.py NAME...` runs only the modules named, such as `mondrian` or `growth`, and writes nothing.
+`python benchmarks/run.py NAME...` runs only the modules named, such as `mondrian` or `growth`, and writes nothing;
+`--update NAME...` puts what they measured into the last record.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
     )
 }
 GROWTH = "growth"
+UPDATE = "--update"
 DOCS = prose.ROOT / "docs"
 
 
@@ -131,16 +133,19 @@ def compared(last: record.Record | None, now: record.Record) -> int:
     return 1 if fell else 0
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run, print, write, compare."""
+    names = [name for name in arguments if name != UPDATE]
     wanted = names or [*DOORS, GROWTH]
     rows = tuple(measured(part for name in wanted if name != GROWTH for part in DOORS[name]))
     now = record.Record(machine.described(), rows, tuple(grown()) if GROWTH in wanted else ())
     print(page.table(now.rows))
     print(page.exponents(now.curves))
-    if names:
+    if names and UPDATE not in arguments:
         return 0
     last = record.from_text(record.FILE.read_text(encoding="utf-8")) if record.FILE.exists() else None
+    if names and last is not None:
+        now = record.updated(last, now)
     write(now)
     return compared(last, now)
 

@@ -16,7 +16,7 @@ from measure import NotMeasuredError, Part, Row
 from page import page, table
 from peers import LOCKS, NAMES
 from prose import ROOT, SENTENCES, block, filled
-from record import FILE, Curve, Record, as_text, fallen, from_text, unmeasured
+from record import FILE, Curve, Record, as_text, fallen, from_text, unmeasured, updated
 from run import DOORS, compared, measured
 
 ROW = Row("speed", "1 s", "10 s", 9.0, 5.0, at_most=False)
@@ -25,7 +25,7 @@ ratios = st.floats(1e-3, 1e3)
 
 
 def of(*rows: Row) -> Record:
-    return Record({"cpu": "abacus"}, rows)
+    return Record({"cpu": "abacus", "peers": {"old": "1"}}, rows)
 
 
 def recorded() -> Record:
@@ -60,6 +60,22 @@ def test_a_row_that_can_no_longer_be_measured_is_named() -> None:
     assert fallen(of(ROW), of(gone)) == ["speed: 9, now not measured: the peer fails: no such wheel"]
     assert fallen(of(gone), of(ROW)) == []
     assert unmeasured(of(ROW, COST), of(COST)) == ["speed"]
+
+
+def test_what_is_measured_anew_takes_the_place_of_what_was() -> None:
+    new = Row("size", "1 MiB", "2 MiB", 0.5, None, at_most=True)
+    curve_of = [Curve("count", "ours", "n", "", ((1.0, seconds),), 1.0, 1.0, 1.0) for seconds in (2.0, 3.0)]
+    last = replace(of(ROW, COST), curves=(curve_of[0],))
+    now = replace(of(replace(ROW, ratio=11.0), new), curves=(curve_of[1],))
+    now = replace(now, machine={"cpu": "abacus", "peers": {"old": "1", "new": "2"}})
+    found = updated(last, now)
+    assert found.machine == now.machine
+    assert found.rows == (replace(ROW, ratio=11.0), COST, new)
+    assert found.curves == (curve_of[1],)
+    with pytest.raises(ValueError, match="another machine"):
+        updated(last, replace(now, machine={"cpu": "slide rule", "peers": {"old": "1"}}))
+    with pytest.raises(ValueError, match="other versions"):
+        updated(last, replace(now, machine={"cpu": "abacus", "peers": {"old": "2"}}))
 
 
 def test_a_fall_is_said_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
