@@ -194,7 +194,7 @@ def test_prices_climb_on_a_larger_table_and_stay_below_what_a_search_reaches() -
     problem = trees(np.random.default_rng(8), 150)
     cells, costs = Cells.of(problem), penalties(problem.quasi)
     release = sf.LocalRecoding(seconds=None, iterations=2000).partition(problem)
-    reached = release.steward["information_loss"] / 100
+    reached = release.steward["certainty_lost"]
     covers, prices = cover_bound(cells, costs, 2), price_bound(cells, costs, 2, reached)
     assert covers < prices <= reached
 

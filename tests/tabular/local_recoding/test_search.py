@@ -22,6 +22,7 @@ from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.penalties import penalties
 from sfumato.tabular.local_recoding.search import Bench, search, without_large
 from sfumato.tabular.local_recoding.start import Founding, compiled_test, start_classes, total_penalty
+from sfumato.tabular.local_recoding.strata import strata_of
 from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
 
@@ -30,9 +31,10 @@ QUASI = ["age", "sex", "race", "marital-status", "education", "native-country", 
 
 
 def bench_of(problem: Problem, seed: int = 0) -> Bench:
-    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    strata = strata_of(problem)
+    cells, costs = Cells.of(problem) if strata is None else Cells.apart(problem), penalties(problem.quasi)
     start = start_classes(problem, cells, costs)
-    return Bench(cells, costs, start, problem.least_units, compiled_test(problem), seed)
+    return Bench(cells, costs, start, problem.least_units, compiled_test(problem), seed, strata)
 
 
 def classes(labels: np.ndarray) -> list[list[int]]:

@@ -23,6 +23,7 @@ from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.labels import show_classes
 from sfumato.tabular.local_recoding.penalties import Penalties, penalties
 from sfumato.tabular.local_recoding.start import compiled_test, start_classes, total_penalty
+from sfumato.tabular.local_recoding.strata import strata_of
 from sfumato.tabular.local_recoding.weights import target_weights
 from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS
 from sfumato.tabular.microaggregation.repair import join_alike
@@ -47,7 +48,7 @@ class LocalRecoding(PartitionAnonymizer):
     >>> release = LocalRecoding(iterations=10, seconds=None, keep_order=True).anonymize(
     ...     people, sf.Schema.from_roles(quasi=["age", "sex"]), [sf.KAnonymity(2)])
     >>> release.frame.rows()
-    [('[20-25]', '{F, M}'), ('[20-25]', '{F, M}'), ('[70-80]', '{F, M}'), ('[70-80]', '{F, M}')]
+    [('[20-80]', 'F'), ('[25-70]', 'M'), ('[25-70]', 'M'), ('[20-80]', 'F')]
     """
 
     seconds: float | None = 20.0
@@ -104,7 +105,7 @@ class LocalRecoding(PartitionAnonymizer):
     def _searching(self, problem: Problem) -> Callable[[Problem], Partition]:
         """Return the search over the rows of a problem, whatever their sensitive values."""
         begun = working_time()
-        cells = Cells.of(problem)
+        cells = Cells.of(problem) if strata_of(problem) is None else Cells.apart(problem)
         weights = {} if self.target is None else target_weights(problem.table, problem.schema, self.target)
         plain, weighed = penalties(problem.quasi), penalties(problem.quasi, weights)
 
@@ -130,7 +131,8 @@ class LocalRecoding(PartitionAnonymizer):
         start = start_classes(problem, cells, costs, None if self.seconds is None else begun + FOUNDING * self.seconds)
         labels = start.labels
         if not problem.uncompiled:
-            bench = Bench(cells, costs, start, problem.least_units, compiled_test(problem), self.seed)
+            strata = strata_of(problem)
+            bench = Bench(cells, costs, start, problem.least_units, compiled_test(problem), self.seed, strata)
             scale = problem.table.rows * len(problem.quasi)
             labels = search(bench, limit, lambda share, total: tell(share, f"loss {100 * total / scale:.3f} %"))
         return join_alike(

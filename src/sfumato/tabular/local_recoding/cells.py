@@ -29,7 +29,7 @@ class Cells:
 
     >>> import polars as pl, sfumato as sf
     >>> table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M", "F"]}))
-    >>> cells = Cells.of(Problem.of(table, sf.Schema.from_roles(quasi=["sex"]), [sf.KAnonymity(1)]))
+    >>> cells = Cells.of(Problem.of(table, sf.Schema.from_roles(quasi=["sex"]), [sf.KAnonymity(2)]))
     >>> cells.codes.tolist(), cells.of_row.tolist(), cells.rows.tolist(), cells.first.tolist()
     ([[0], [1]], [0, 1, 0], [0, 2, 1], [0, 2, 3])
     """
@@ -38,6 +38,13 @@ class Cells:
     of_row: Int64s
     rows: Int64s
     first: Int64s
+
+    @classmethod
+    def apart(cls, problem: Problem) -> Cells:
+        """Return each row as a cell of its own, for classes that must choose among equal rows."""
+        rows = np.arange(problem.table.rows)
+        codes = np.stack([column.codes for column in problem.quasi], axis=1)
+        return cls(np.ascontiguousarray(codes, dtype=np.int32), rows, rows, np.arange(len(rows) + 1))
 
     @classmethod
     def of(cls, problem: Problem) -> Cells:

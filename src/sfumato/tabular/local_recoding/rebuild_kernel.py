@@ -16,11 +16,20 @@ from sfumato.tabular.class_test import ClassTest
 from sfumato.tabular.class_test_kernel import WEIGHT
 from sfumato.tabular.local_recoding.cover_kernel import begin, cheapest, widen
 from sfumato.tabular.local_recoding.start_kernel import holds
+from sfumato.tabular.local_recoding.strata import Strata
+from sfumato.tabular.local_recoding.strata_kernel import (
+    begin_class,
+    lacking_first,
+    take_in,
+    want_as_rows,
+    want_as_table,
+)
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 MOST_CLASSES = 4  # taken apart at once
+HOSTS = 4  # classes that a row left over may join where models ask for more than k rows, the cheapest ones
 SLACK = 1e-12  # what rounding may make of no change
 MULTIPLIER, INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
 
@@ -41,7 +50,10 @@ class Classes(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory for one rebuilding: the rows taken apart, their cells, the new class of each, new covers, sizes, costs."""
+    """Memory for one rebuilding: the rows taken apart, their cells, the new class of each, new covers, sizes, costs.
+
+    `head` and `after` chain the places of each new class.
+    """
 
     rows: Int64s
     left: Int64s
@@ -53,6 +65,8 @@ class Scratch(NamedTuple):
     tags: Int64s
     groups: Int64s
     floors: Floats
+    head: Int64s
+    after: Int64s
 
 
 @kernel
@@ -78,6 +92,7 @@ def rebuild(
     heat: float,
     least: int,
     test: ClassTest | None,
+    strata: Strata | None,
 ) -> float:
     """Make so many attempts at a temperature; return by how much the total penalty has changed.
 
@@ -85,7 +100,7 @@ def rebuild(
     """
     change = 0.0
     for _ in range(steps):
-        taken = choose_classes(near, rows, first, classes, scratch, state)
+        taken = choose_classes(near, rows, first, classes, scratch, state, 2 if test is None else 1)
         before, size = 0.0, 0
         for index in range(taken):
             group = scratch.groups[index]
@@ -95,7 +110,7 @@ def rebuild(
             continue
         gather(classes, scratch, taken, state)
         bound = before - heat * np.log((draw(state, 1 << 30) + 1.0) / (1 << 30))
-        made, total = recreate(facts, nodes, costs, codes, classes, scratch, size, bound, state, least, test)
+        made, total = recreate(facts, nodes, costs, codes, classes, scratch, size, bound, state, least, test, strata)
         if made > 0:
             commit(classes, scratch, taken, made, size)
             change += total - before
@@ -104,15 +119,24 @@ def rebuild(
 
 @kernel
 def choose_classes(
-    near: Int32s, rows: Int64s, first: Int64s, classes: Classes, scratch: Scratch, state: npt.NDArray[np.uint64]
+    near: Int32s,
+    rows: Int64s,
+    first: Int64s,
+    classes: Classes,
+    scratch: Scratch,
+    state: npt.NDArray[np.uint64],
+    fewest: int,
 ) -> int:
-    """Write the numbers of some near classes, the costlier of two random rows' class first; return how many."""
+    """Write the numbers of some near classes, the costlier of two random rows' class first; return how many.
+
+    `fewest` are wanted at least; no more are taken than there is room for.
+    """
     groups = scratch.groups
     row, other = draw(state, len(classes.label)), draw(state, len(classes.label))
     if classes.cost[classes.label[other]] > classes.cost[classes.label[row]]:
         row = other
     groups[0], taken = classes.label[row], 1
-    wanted = 2 + draw(state, MOST_CLASSES - 1)
+    size, wanted = classes.size[groups[0]], fewest + draw(state, MOST_CLASSES + 1 - fewest)
     for _ in range(3 * MOST_CLASSES):
         if taken == wanted:
             break
@@ -128,8 +152,9 @@ def choose_classes(
         fresh = True
         for index in range(taken):
             fresh &= groups[index] != found
-        if fresh:
+        if fresh and size + classes.size[found] <= len(scratch.rows):
             groups[taken] = found
+            size += classes.size[found]
             taken += 1
     return taken
 
@@ -163,6 +188,7 @@ def recreate(
     state: npt.NDArray[np.uint64],
     least: int,
     test: ClassTest | None,
+    strata: Strata | None,
 ) -> tuple[int, float]:
     """Make new classes of the gathered rows; return how many, 0 if they cost more than `bound`, and their penalty."""
     left, cells, covers, floors = scratch.left, scratch.cells, scratch.covers, scratch.floors
@@ -170,6 +196,13 @@ def recreate(
     while most > 1 and draw(state, 5) < 2:
         most -= 1
     apart, count, made, total, filled = draw(state, 3) > 0, size, 0, 0.0, 0
+    mixed, bar = False, 0.0
+    if strata is not None:
+        mixed, bar = draw(state, 4) > 0, draw(state, 4) / 4.0
+        if draw(state, 2):
+            want_as_table(strata)
+        else:
+            want_as_rows(strata, left, size)
     while count > 0 and made < most:
         seed = 0
         if apart and made > 0:
@@ -177,9 +210,13 @@ def recreate(
         begin(facts, codes, cells[seed], covers, made)
         floors[:count] = 0.0
         place, cost, members = seed, 0.0, 0
+        scratch.head[made] = -1
+        if strata is not None:
+            begin_class(strata, left[seed])
         while True:
             row = left[place]
             scratch.rows[filled], scratch.label[filled] = row, made
+            scratch.after[filled], scratch.head[made] = scratch.head[made], filled
             scratch.tags[members] = (np.int64(1) << WEIGHT) + row
             members += 1
             filled += 1
@@ -187,9 +224,14 @@ def recreate(
             left[place], cells[place], floors[place] = left[count], cells[count], floors[count]
             if holds(scratch.tags, members, least, test):
                 break
-            place, cost = cheapest(facts, nodes, costs, codes, covers, made, cells, floors, 0, count, cost)
+            lacked = count
+            if strata is not None and mixed:
+                lacked = lacking_first(strata, members, bar, left, cells, floors, count)
+            place, cost = cheapest(facts, nodes, costs, codes, covers, made, cells, floors, 0, lacked, cost)
             if place < 0:
                 break
+            if strata is not None:
+                take_in(strata, left[place])
             widen(facts, nodes, codes, cells[place], covers, made)
         if not holds(scratch.tags, members, least, test):
             for _ in range(members):  # nothing is left to grow by: these rows go where they cost least
@@ -208,6 +250,11 @@ def recreate(
     while count > 0:
         count -= 1
         group, cost = cheapest_cover(facts, nodes, costs, codes, scratch, count, made)
+        if test is not None:
+            group, cost = cheapest_host(facts, nodes, costs, codes, scratch, count, made, least, test)
+            if group < 0:
+                return 0, total
+            scratch.after[filled], scratch.head[group] = scratch.head[group], filled
         widen(facts, nodes, codes, cells[count], covers, group)
         total += cost * (scratch.sizes[group] + 1) - scratch.costs[group] * scratch.sizes[group]
         scratch.sizes[group] += 1
@@ -216,8 +263,6 @@ def recreate(
         filled += 1
         if total > bound + SLACK:
             return 0, total
-    if test is not None and not all_hold(scratch, made, size, least, test):
-        return 0, total
     return made, total
 
 
@@ -263,17 +308,43 @@ def cheapest_cover(
 
 
 @kernel
-def all_hold(scratch: Scratch, made: int, size: int, least: int, test: ClassTest | None) -> bool:
-    """Return whether every new class satisfies every model."""
-    for group in range(made):
-        members = 0
-        for place in range(size):
-            if scratch.label[place] == group:
-                scratch.tags[members] = (np.int64(1) << WEIGHT) + scratch.rows[place]
-                members += 1
-        if not holds(scratch.tags, members, least, test):
-            return False
-    return True
+def cheapest_host(
+    facts: Int64s,
+    nodes: Int32s,
+    costs: Floats,
+    codes: Int32s,
+    scratch: Scratch,
+    place: int,
+    made: int,
+    least: int,
+    test: ClassTest,
+) -> tuple[int, float]:
+    """Return the new class whose penalty grows least by the row at a place and that still holds with it; -1 if none.
+
+    The cheapest ones alone are tried.
+    """
+    most = -np.inf
+    for _ in range(HOSTS):
+        best, group, reached = np.inf, -1, 0.0
+        for index in range(made):
+            scratch.floors[place] = 0.0
+            _, cost = cheapest(
+                facts, nodes, costs, codes, scratch.covers, index, scratch.cells, scratch.floors, place, place + 1, 0.0
+            )
+            grown = cost * (scratch.sizes[index] + 1) - scratch.costs[index] * scratch.sizes[index] + index * SLACK
+            if most < grown < best:
+                best, group, reached = grown, index, cost
+        if group < 0:
+            break
+        most, members, member = best, 0, scratch.head[group]
+        while member >= 0:
+            scratch.tags[members] = (np.int64(1) << WEIGHT) + scratch.rows[member]
+            members += 1
+            member = scratch.after[member]
+        scratch.tags[members] = (np.int64(1) << WEIGHT) + scratch.left[place]
+        if holds(scratch.tags, members + 1, least, test):
+            return group, reached
+    return -1, 0.0
 
 
 @kernel

@@ -16,6 +16,7 @@ from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.penalties import Penalties
 from sfumato.tabular.local_recoding.rebuild_kernel import MOST_CLASSES, Classes, Scratch, rebuild
 from sfumato.tabular.local_recoding.start import Start
+from sfumato.tabular.local_recoding.strata import Strata
 from sfumato.tabular.microaggregation.loss import dense_labels
 from sfumato.tabular.microaggregation.search.improve import Limit
 
@@ -36,12 +37,20 @@ class Bench:
     """Classes of rows on the workbench, with what their search needs."""
 
     def __init__(
-        self, cells: Cells, penalties: Penalties, start: Start, least: int, test: ClassTest | None, seed: int
+        self,
+        cells: Cells,
+        penalties: Penalties,
+        start: Start,
+        least: int,
+        test: ClassTest | None,
+        seed: int,
+        strata: Strata | None = None,
     ) -> None:
-        self.cells, self.penalties, self.least, self.test = cells, penalties, least, test
+        self.cells, self.penalties, self.least, self.test, self.strata = cells, penalties, least, test, strata
         labels = start.labels if test is not None else without_large(start.labels, cells, least)
         self.classes = classes_of(cells, penalties, labels)
-        self.scratch = _scratch(max(POOL[0], min(POOL[1], 3 * MOST_CLASSES * least)), penalties.width)
+        room = max(3 * MOST_CLASSES * least, 0 if test is None else 2 * int(self.classes.size.max()))
+        self.scratch = _scratch(max(POOL[0], min(POOL[1], room)), penalties.width)
         self.state = np.array([seed * 2 + 1], dtype=np.uint64)
         self.total = float(self.classes.size @ self.classes.cost)
         every = np.arange(cells.count)
@@ -72,6 +81,7 @@ class Bench:
             heat,
             self.least,
             self.test,
+            self.strata,
         )
 
     def look_at_costly(self) -> None:
@@ -184,4 +194,6 @@ def _scratch(rows: int, width: int) -> Scratch:
         tags,
         np.zeros(rows, np.int64),
         np.zeros(rows),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
     )

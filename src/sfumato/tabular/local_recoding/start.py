@@ -15,6 +15,7 @@ from sfumato.core.progress import tell
 from sfumato.tabular.class_test import ClassTest, class_test
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.penalties import Penalties
+from sfumato.tabular.local_recoding.strata import strata_of
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.problem import Problem
 
@@ -40,13 +41,16 @@ class Start(NamedTuple):
 def start_classes(problem: Problem, cells: Cells, penalties: Penalties, until: float | None = None) -> Start:
     """Return the classes founded from near cells, or Mondrian's where they cost no more, or founding lasts too long.
 
-    A model that only its own slow criterion can test is left to Mondrian.
+    A model that only its own slow criterion can test is left to Mondrian, and so is one that weighs all values of a
+    class: near rows seldom satisfy it.
     """
     cut = np.asarray(Mondrian().partition(problem).rows)
     if problem.uncompiled:
         return Start(cut, None)
     founding = Founding(problem, cells, penalties, until)
     try:
+        if strata_of(problem) is not None:
+            return Start(cut, cells.near(penalties, np.arange(cells.count), REACH[0], until))
         founded = founding.labels()
     except TimeoutError:
         return Start(cut, founding.near)
