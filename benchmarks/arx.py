@@ -1,4 +1,4 @@
-"""ARX, where SFUMATO_ARX names its jar (with all it needs): our own driver asks it for its fast local recoding."""
+"""ARX, where SFUMATO_ARX names its jar (with all it needs): our driver asks it for one node or for local recoding."""
 
 from __future__ import annotations
 
@@ -14,13 +14,25 @@ from measure import NotMeasuredError
 
 import sfumato as sf
 
-DRIVER = Path(__file__).parent / "peers" / "arx" / "LocalRecoding.java"
+DRIVER = Path(__file__).parent / "peers" / "arx" / "Anonymize.java"
 
 
 def recode(
     table: pl.DataFrame, trees: Mapping[str, sf.Hierarchy], iterations: int, *models: str
 ) -> tuple[pl.DataFrame, float]:
-    """Return what ARX releases, and the CPU seconds of its whole process; models are words such as k=5."""
+    """Return what ARX releases by local recoding, and the CPU seconds of its process; models are words such as k=5."""
+    return released(table, trees, f"iterations={iterations}", *models)
+
+
+def one_node(
+    table: pl.DataFrame, trees: Mapping[str, sf.Hierarchy], search: str, suppress: float, *models: str
+) -> tuple[pl.DataFrame, float]:
+    """Return what ARX releases by one node of the lattice, and the CPU seconds; the search is optimal or genetic."""
+    return released(table, trees, f"search={search}", f"suppress={suppress}", *models)
+
+
+def released(table: pl.DataFrame, trees: Mapping[str, sf.Hierarchy], *asked: str) -> tuple[pl.DataFrame, float]:
+    """Return what ARX releases, and the CPU seconds of its whole process, for words that the driver reads."""
     if "SFUMATO_ARX" not in os.environ:
         raise NotMeasuredError("ARX is not at hand: SFUMATO_ARX names no jar")
     with tempfile.TemporaryDirectory() as place:
@@ -30,7 +42,7 @@ def recode(
             rows = pl.DataFrame([list(path) for path in tree.paths], orient="row")
             rows.write_csv(Path(place) / f"{name}.csv", include_header=False)
         before = _children()
-        words = [str(DRIVER), str(raw), place, str(out), str(iterations), *models]
+        words = [str(DRIVER), str(raw), place, str(out), *asked]
         try:
             subprocess.run(["java", "-cp", os.environ["SFUMATO_ARX"], *words], capture_output=True, check=True)  # noqa: S607
         except (subprocess.CalledProcessError, OSError) as problem:

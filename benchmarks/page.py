@@ -55,12 +55,10 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def _line(row: Row) -> str:
-    if row.ratio is None or row.goal is None:
-        cells: tuple[str, ...] = (row.ours, row.reference, "", "", "")
-    else:
-        met = "yes" if row.met else "no"
-        cells = (row.ours, row.reference, f"{row.ratio:.3g}", f"{'≤' if row.at_most else '≥'} {row.goal:g}", met)
-    return f"| {row.name} | {' | '.join(cells)} |"
+    goal = "" if row.goal is None else f"{'≤' if row.at_most else '≥'} {row.goal:g}"
+    met = "" if row.met is None else "yes" if row.met else "no"
+    ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
+    return f"| {row.name} | {row.ours} | {row.reference} | {ratio} | {goal} | {met} |"
 
 
 def exponents(curves: Iterable[Curve]) -> str:

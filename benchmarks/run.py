@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
+import arx_lattice
 import audit
 import check
 import classifier
@@ -48,6 +49,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         check,
         classifier,
         lattice,
+        arx_lattice,
         local_recoding,
         republish,
         microaggregation,
@@ -117,8 +119,10 @@ def write(now: record.Record) -> None:
 def compared(last: record.Record | None, now: record.Record) -> int:
     """Say what was missed, left out or fell, and return the exit status: 1 where a ratio fell by more than a third."""
     for row in now.rows:
-        if row.met is not True:
-            say(f"goal not met: {row.name}" if row.met is False else f"not measured: {row.name}: {row.reference}")
+        if row.met is False:
+            say(f"goal not met: {row.name}")
+        if row.ratio is None:
+            say(f"not measured: {row.name}: {row.reference}")
     if last is None:
         return 0
     for name in record.unmeasured(last, now):

@@ -96,6 +96,15 @@ def test_a_part_that_cannot_be_measured_is_a_row_with_the_reason() -> None:
     assert "| beside a peer |  | not measured: the peer cannot be installed |" in table(rows)
 
 
+def test_a_ratio_without_a_goal_is_shown_and_nothing_says_that_it_was_not_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    free = replace(ROW, goal=None)
+    assert "| speed | 1 s | 10 s | 9 |  |  |" in table([free])
+    assert compared(None, of(free)) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_peer_that_fails_is_not_measured_for_the_reason_it_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
