@@ -5,6 +5,7 @@ from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasure
 from sfumato.evaluate.distances import ColumnDistance, column_distances
 from sfumato.evaluate.learning import Learned, Learning, learning, learning_held_out
 from sfumato.evaluate.pairs import PairDistance, pair_distances
+from sfumato.evaluate.regression import Coefficient, ComparedCoefficient, Regression, regression
 from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost
@@ -12,13 +13,16 @@ from sfumato.evaluate.workload import Workload, expected_count
 
 __all__ = [
     "Calibration",
+    "Coefficient",
     "ColumnDistance",
     "ColumnLoss",
+    "ComparedCoefficient",
     "Histogram",
     "Learned",
     "Learning",
     "Measures",
     "PairDistance",
+    "Regression",
     "Requirement",
     "Risk",
     "Scores",
@@ -36,6 +40,7 @@ __all__ = [
     "learning",
     "learning_held_out",
     "pair_distances",
+    "regression",
     "risks",
     "squared_error",
     "theoretical",

@@ -26,7 +26,7 @@ OTHERS = "other"
 
 @dataclass(frozen=True, eq=False)
 class ColumnFeatures:
-    """How one column's cells become numbers; groups are at most `most` words, or `bins` bins of numbers.
+    """How one column's cells become numbers: groups are at most `most` words, or `bins` bins of numbers.
 
     Bins hold about as many original rows each. Of words beyond `most` the rarest are one group; ordered ones are cut
     into bins.
@@ -87,8 +87,15 @@ class ColumnFeatures:
         """The names of the groups of words; none where groups are bins."""
         if self._edges is not None:
             return ()
-        own = [str(self.column.levels[place]) for place in np.flatnonzero(self._alone)]
+        own = [str(self.column.levels[place]) for place in np.flatnonzero(self._alone).tolist()]
         return (*own, *((OTHERS,) if len(own) < len(self.column.levels) else ()))
+
+    @cached_property
+    def group_of(self) -> npt.NDArray[np.int64]:
+        """The group of each level."""
+        if self._edges is not None and self.points is not None:
+            return np.searchsorted(self._edges, self.points, side="right").astype(np.int64)
+        return np.where(self._alone, np.cumsum(self._alone) - 1, self._alone.sum()).astype(np.int64)
 
     def shares(self, regions: Regions) -> Floats:
         """Return the share of each group in each region, and last that of a missing value; each row adds up to 1."""
@@ -98,6 +105,21 @@ class ColumnFeatures:
         np.add.at(values, regions.owners, groups)
         return np.concatenate([values * (1 - alone)[:, None], alone[:, None]], axis=1)
 
+    def observed_shares(self, regions: Regions) -> Floats:
+        """Return the share of each group that occurs in the original.
+
+        Each row adds up to 1 over these; a region with none of them, or with a missing value alone, has zeros.
+        """
+        shares = self.shares(regions)[:, :-1][:, self.observed]
+        sums = shares.sum(axis=1, keepdims=True)
+        whole: Floats = np.divide(shares, sums, out=np.zeros_like(shares), where=sums > 0)
+        return whole
+
+    @cached_property
+    def observed(self) -> npt.NDArray[np.int64]:
+        """The groups that hold original rows."""
+        return np.unique(self.group_of[self.counts > 0])
+
     def moments(self, regions: Regions) -> Floats:
         """Return the mean place of each region's values and of its square, on a scale from 0 to 1; NaN without values.
 
@@ -106,14 +128,14 @@ class ColumnFeatures:
         parts, _ = _run_shares(regions)
         first, second = self._run_moments(regions)
         sums = [np.bincount(regions.owners, weights=each * parts, minlength=regions.count) for each in (first, second)]
-        moments = np.stack(sums, axis=1)
+        moments = np.stack(sums, axis=1).astype(np.float64)
         moments[np.diff(regions.starts) == 0] = np.nan
         return moments
 
     def run_masses(self, regions: Regions) -> Floats:
         """Return how many rows fall on each run, those without a value left out."""
         parts, alone = _run_shares(regions)
-        rows = np.bincount(regions.index, minlength=regions.count) * (1 - alone)
+        rows: Floats = np.bincount(regions.index, minlength=regions.count) * (1.0 - alone)
         masses: Floats = rows[regions.owners] * parts
         return masses
 
@@ -164,21 +186,14 @@ class ColumnFeatures:
             below = np.stack([_below(regions, edge) for edge in self._edges], axis=1) if len(self._edges) else None
             ends = np.zeros((len(regions.low), 1)), np.ones((len(regions.low), 1))
             return np.diff(np.concatenate([ends[0], *([] if below is None else [below]), ends[1]], axis=1))
-        running = np.concatenate([np.zeros((1, self._groups)), np.cumsum(np.eye(self._groups)[self._group_of], axis=0)])
+        running = np.concatenate([np.zeros((1, self._groups)), np.cumsum(np.eye(self._groups)[self.group_of], axis=0)])
         low, high = regions.low.astype(np.int64), regions.high.astype(np.int64) + 1
         shares: Floats = (running[high] - running[low]) / (high - low)[:, None]
         return shares
 
     @property
     def _groups(self) -> int:
-        return int(self._group_of.max()) + 1
-
-    @cached_property
-    def _group_of(self) -> npt.NDArray[np.int64]:
-        """The group of each level of words."""
-        if self._edges is not None and self.points is not None:
-            return np.searchsorted(self._edges, self.points, side="right").astype(np.int64)
-        return np.where(self._alone, np.cumsum(self._alone) - 1, self._alone.sum()).astype(np.int64)
+        return int(self.group_of.max()) + 1
 
     def _run_moments(self, regions: Regions) -> tuple[Floats, Floats]:
         """Return the mean place of each run and of its square, on a scale from 0 to 1."""

@@ -80,12 +80,14 @@ class _Sample:
     @property
     def told(self) -> npt.NDArray[np.bool_]:
         """Which rows tell something of the target."""
-        return self.shares.sum(axis=1) > 0
+        told: npt.NDArray[np.bool_] = self.shares.sum(axis=1) > 0
+        return told
 
     @property
     def truth(self) -> Index:
         """The class of rows with a single one."""
-        return self.shares.argmax(axis=1)
+        truth: Index = self.shares.argmax(axis=1)
+        return truth
 
     def take(self, rows: Any) -> _Sample:
         """Return some of the rows."""
@@ -114,8 +116,9 @@ class _Space:
     @property
     def classes(self) -> tuple[str, ...]:
         """The target's values that occur."""
-        seen = np.flatnonzero(self.target.counts)
-        return tuple(self.target.column.text(int(place) + self.target.column.has_missing) for place in seen)
+        seen = np.flatnonzero(self.target.counts).tolist()
+        column, group_of = self.target.column, self.target.group_of
+        return tuple(column.text(place + column.has_missing) for place in sorted(seen, key=lambda one: group_of[one]))
 
     def sample(self, sides: Mapping[str, Regions]) -> _Sample:
         """Return the rows of one side; a cell that covers its whole column says nothing, and is NaN."""
@@ -132,13 +135,10 @@ class _Space:
         return cells[regions.index]
 
     def _class_shares(self, regions: Regions) -> Floats:
-        """Return the share of each class that occurs in the original; none for a missing target or a silent one."""
-        shares = self.target.shares(regions)[:, :-1]
-        if shares.shape[1] > len(self.classes):
-            shares = shares[:, self.target.counts > 0]
+        """Return the share of each class in each region; none for a missing target or a silent one."""
+        shares = self.target.observed_shares(regions)
         shares[self.target.silent(regions)] = 0.0
-        sums = shares.sum(axis=1, keepdims=True)
-        return np.divide(shares, sums, out=np.zeros_like(shares), where=sums > 0)
+        return shares
 
 
 def learning(

@@ -1,8 +1,8 @@
 """What a release has lost of the ties between two columns: correlation, Cramér's V and mutual information.
 
-Cramér's V is that of Cramér 1946 (chapter 21), mutual information that of Shannon 1948. A released cell spreads its row
-evenly over the values that it covers, and two cells of a row spread on their own; so a tie inside a class is lost, as it
-is for whoever reads the release.
+Cramér's V is that of Cramér 1946 (chapter 21), mutual information that of Shannon 1948. A released cell spreads its
+row evenly over the values that it covers, and two cells of a row spread on their own; so a tie inside a class is lost,
+as it is for whoever reads the release.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def pair_distances(
 ) -> list[PairDistance]:
     """Return the ties of every two columns, those that changed most first.
 
-    Without names the columns are quasi-identifiers and sensitive ones. Cramér's V and mutual information (in bits) are those of at most 20 words a column, the rarest together, and of ten
-    bins of numbers that hold about as many original rows each; a missing value is a word of its own. Correlations are
-    Pearson's, of places for ordered words, over rows with both values; 0 where a column does not vary. Never publish
-    them: they are computed from raw rows.
+    Without names the columns are quasi-identifiers and sensitive ones. Cramér's V and mutual information (in bits) are
+    those of at most 20 words a column, the rarest together, and of ten bins of numbers that hold about as many original
+    rows each; a missing value is a word of its own. Correlations are Pearson's, of places for ordered words, over rows
+    with both values; 0 where a column does not vary. Never publish them: they are computed from raw rows.
 
     >>> import polars as pl
     >>> people = Table(pl.DataFrame({"age": [20, 21, 60, 61], "sex": ["F", "F", "M", "M"]}))

@@ -51,9 +51,7 @@ def read_columns(original: Table, schema: Schema, names: Sequence[str] | None = 
     coarser, settled = coarsen_table(taken, schema.settled(taken))
     wanted = names or (*settled.names(Role.QUASI), *settled.names(Role.SENSITIVE))
     if not wanted:
-        raise InputError(
-            "there is no quasi-identifier or sensitive column to measure; declare the role of at least one"
-        )
+        raise InputError("no column is a quasi-identifier or sensitive; declare the role of at least one")
     columns = {name: code_original(coarser, settled, name) for name in wanted}
     for name, column in columns.items():
         if len(column.levels) == 0:
