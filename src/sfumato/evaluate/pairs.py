@@ -64,6 +64,8 @@ def pair_distances(
     ((1.0, 0.0), (1.0, 0.0))
     """
     sides = read_sides(original, schema, released, columns)
+    if len(sides) < 2:
+        return []
     features = {name: ColumnFeatures(each.column) for name, each in sides.items()}
     before = _Products.of(features, {name: each.original for name, each in sides.items()})
     after = _Products.of(features, {name: each.released for name, each in sides.items()})

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import to_builtins
 
 from sfumato.errors import InputError
 from sfumato.evaluate.design import DesignTarget, DesignTerm
@@ -58,6 +60,11 @@ class ComparedCoefficient:
     name: str
     original: Coefficient | None
     released: Coefficient | None
+
+    @property
+    def sides(self) -> tuple[Coefficient | None, Coefficient | None]:
+        """The coefficient before and after."""
+        return self.original, self.released
 
     @property
     def overlap(self) -> float | None:
@@ -107,6 +114,18 @@ class Regression:
         """The mean overlap of all coefficients that the original tells."""
         found = [each.overlap for each in self.coefficients if each.overlap is not None]
         return sum(found) / len(found) if found else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the regression with its overlaps; a difference that has no end is null.
+
+        >>> Regression("y ~ x", "least squares", (ComparedCoefficient("x", None, None),), 9, 9, {}).as_json()["formula"]
+        'y ~ x'
+        """
+        told: dict[str, Any] = to_builtins(self)
+        for entry, each in zip(told["coefficients"], self.coefficients, strict=True):
+            entry["overlap"] = each.overlap
+            entry["difference"] = None if each.difference is None or math.isinf(each.difference) else each.difference
+        return {**told, "mean_overlap": self.mean_overlap}
 
 
 def regression(original: Table, schema: Schema, released: Table, formula: str) -> Regression:

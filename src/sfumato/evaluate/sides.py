@@ -41,6 +41,8 @@ class Sides:
 def read_columns(original: Table, schema: Schema, names: Sequence[str] | None = None) -> dict[str, Column]:
     """Return original columns, coded after their rules of coarsening; without names quasi-identifiers and sensitive.
 
+    A column that holds no value at all is left out, and refused where it is named.
+
     >>> import polars as pl
     >>> people = Table(pl.DataFrame({"age": [20, 25], "job": ["cook", "smith"]}))
     >>> [*read_columns(people, Schema.from_roles(quasi=["age"], other="keep"), ["job"])]
@@ -54,9 +56,9 @@ def read_columns(original: Table, schema: Schema, names: Sequence[str] | None = 
         raise InputError("no column is a quasi-identifier or sensitive; declare the role of at least one")
     columns = {name: code_original(coarser, settled, name) for name in wanted}
     for name, column in columns.items():
-        if len(column.levels) == 0:
+        if names and not _holds_values(column):
             raise InputError(f"column '{name}' holds no value at all; leave it out")
-    return columns
+    return {name: column for name, column in columns.items() if _holds_values(column)}
 
 
 def read_sides(
@@ -74,6 +76,10 @@ def read_sides(
         raise InputError("the released table has no rows; there is nothing to measure")
     columns = read_columns(original, schema, names)
     return {name: Sides(exact_regions(column), read_regions(column, released)) for name, column in columns.items()}
+
+
+def _holds_values(column: Column) -> bool:
+    return bool((column.codes >= int(column.has_missing)).any())
 
 
 def _as_measured(schema: Schema, names: Sequence[str]) -> dict[str, Attribute]:
