@@ -42,7 +42,7 @@ def train_with(name: str, cells: Floats, shares: Floats, seed: int) -> Classifie
     known = np.unique(classes)
     if len(known) < 2:
         return constant(shares)
-    fill = _means(cells, shares.sum(axis=1)) if name == LOGISTIC else np.full(cells.shape[1], np.nan)
+    fill = _fill(cells, shares.sum(axis=1), gaps=name == TREES)
     model = _model(name, seed).fit(_filled(cells, fill)[rows], classes, sample_weight=shares[rows, classes])
 
     def probabilities(asked: Floats) -> Floats:
@@ -75,13 +75,13 @@ def _model(name: str, seed: int) -> Any:
     return HistGradientBoostingClassifier(random_state=seed)
 
 
-def _means(cells: Floats, weights: Floats) -> Floats:
-    """Return each feature's mean over the cells that say something; 0 where none does."""
+def _fill(cells: Floats, weights: Floats, *, gaps: bool) -> Floats:
+    """Return what stands for NaN in each feature: its mean, or NaN where gaps may stay; 0 if no cell says anything."""
     there = ~np.isnan(cells)
     counted = (there * weights[:, None]).sum(axis=0)
     sums = (np.where(there, cells, 0.0) * weights[:, None]).sum(axis=0)
     means: Floats = np.divide(sums, counted, out=np.zeros(cells.shape[1]), where=counted > 0)
-    return means
+    return np.where(counted > 0, np.nan, 0.0) if gaps else means
 
 
 def _filled(cells: Floats, fill: Floats) -> Floats:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sfumato.errors import ParameterError
 
-NAME = r"`[^`]+`|[^~+`]+"
-FORMULA = re.compile(rf"\s*({NAME})\s*~\s*((?:{NAME})(?:\+(?:\s*)(?:{NAME}))*)\s*")
+NAME = r"\s*(?:`[^`]+`|[^~+`\s][^~+`]*)\s*"
+FORMULA = re.compile(rf"({NAME})~({NAME}(?:\+{NAME})*)")
 FORM = "write it like income ~ age + sex, with names that hold + or ~ in `backticks`"
 
 
@@ -39,7 +39,7 @@ hold + or ~ in `backticks`
         """
         found = FORMULA.fullmatch(text)
         names = [] if found is None else [_plain(name) for name in (found[1], *re.findall(NAME, found[2]))]
-        if not names or not all(names):
+        if not names:
             raise ParameterError(f"'{text}' is not a regression; {FORM}")
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
         if twice is not None:
@@ -47,8 +47,12 @@ hold + or ~ in `backticks`
         return cls(names[0], tuple(names[1:]))
 
     def __str__(self) -> str:
-        return f"{self.target} ~ {' + '.join(self.terms)}"
+        return f"{_written(self.target)} ~ {' + '.join(map(_written, self.terms))}"
 
 
 def _plain(name: str) -> str:
     return name.strip().strip("`")
+
+
+def _written(name: str) -> str:
+    return f"`{name}`" if {"+", "~"} & {*name} else name

@@ -23,7 +23,7 @@ from sfumato.table.distinct import distinct
 
 Floats = npt.NDArray[np.float64]
 BLOCK = 1 << 14  # rows that are multiplied at a time
-TIED = 1e-12  # less than this is no variance
+TIED = 1e-12  # less than this, on a scale from 0 to 1, is no variance
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,10 @@ class _Products:
             return 0.0
         means = sums / sums[0, 0]
         covariance = means[1, 1] - means[1, 0] * means[0, 1]
-        variances = (means[2, 0] - means[1, 0] ** 2) * (means[0, 2] - means[0, 1] ** 2)
-        return float(np.clip(covariance / np.sqrt(variances), -1, 1)) if variances > TIED**2 else 0.0
+        variances = means[2, 0] - means[1, 0] ** 2, means[0, 2] - means[0, 1] ** 2
+        if min(variances) <= TIED:
+            return 0.0
+        return float(np.clip(covariance / np.sqrt(variances[0] * variances[1]), -1, 1))
 
 
 def _encoded(features: ColumnFeatures, regions: Regions) -> Floats:
