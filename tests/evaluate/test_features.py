@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,8 @@ def sides(kind: Kind, values: list[Any], labels: list[Any], **declared: Any) -> 
 def shares(kind: Kind, values: list[Any], label: Any, **declared: Any) -> list[float]:
     """The shares of one released cell."""
     found = sides(kind, values, [label, *values], **declared)
-    return ColumnFeatures(found.column).shares(found.released)[found.released.index[0]].round(6).tolist()
+    cells = ColumnFeatures(found.column).shares(found.released)
+    return [float(share) for share in cells[found.released.index[0]].round(6)]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,6 @@ def test_bins_hold_about_as_many_rows_each(values: list[int]) -> None:
     heaviest = max(values.count(value) for value in set(values))
     assert (rows > 0).all()
     assert max(rows) <= len(values) / 4 + 2 * heaviest
-    assert all(low < high for low, high in pairwise(sorted(set(values))))
 
 
 def test_identifiers_and_empty_columns_are_refused_by_name() -> None:

