@@ -37,8 +37,8 @@ MOST_WORDS = 100
 class Learned:
     """One classifier's scores: trained on the release, and on original rows; each a mean and a spread over folds.
 
-    `seen` are the scores of a classifier tested on the very rows that it was trained on: a release made from the tested
-    rows may profit as much from having seen them, and no more is to be expected. None where no tested row was released.
+    `seen` are the scores of a classifier trained on all original rows and tested on them: what it is worth to have seen
+    a row. A release made from the tested rows profits from it too. None where no tested row was released.
 
     >>> good, none = Scores(0.8, 0.8, 0.9, 0.1), Scores(0, 0, 0, 0)
     >>> Learned(released=(good, none), original=(good, none), seen=good).released[0].accuracy
@@ -153,10 +153,11 @@ def learning(
 ) -> Learning:
     """Return the scores of classifiers trained on a finished release, and tested on the original rows fold by fold.
 
-    The release was made from the tested rows, so its scores are biased upwards, by at most about what `seen` lies above
-    `original`; the classifier beside it, trained on originals, never saw the rows that it is tested on. Use
-    `learning_held_out` where an unbiased score is wanted and the release can be made again. Folds keep the rows of a
-    person together. Features are the quasi-identifiers and sensitive columns unless named. Never publish them.
+    The release was made from the tested rows and cannot be divided, so its scores are biased upwards; `seen` beside
+    `original` is a hint how much, and no bound. The classifier trained on originals never saw the rows that it is
+    tested on. Use `learning_held_out` where an unbiased score is wanted and the release can be made again. Folds keep
+    the rows of a person together. Features are the quasi-identifiers and sensitive columns unless named. Never publish
+    them.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -185,7 +186,7 @@ def learning_held_out(
 
     `release` makes a release of the table that it is given. No tested row takes part in the release that a classifier
     is trained on, nor any row of its person; so scores are not biased by rows seen. Each release is made from fewer
-    rows than the whole table, so the whole table's release teaches at least as much, as a rule. Never publish them.
+    rows than the whole table, and is coarser for it, so the scores are a little too low, as a rule. Never publish them.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
