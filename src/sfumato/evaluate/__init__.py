@@ -2,27 +2,45 @@
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasures, check, risks
+from sfumato.evaluate.distances import ColumnDistance, column_distances
+from sfumato.evaluate.learning import Learned, Learning, learning, learning_held_out
+from sfumato.evaluate.pairs import PairDistance, pair_distances
+from sfumato.evaluate.regression import Coefficient, ComparedCoefficient, Regression, regression
+from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost
 from sfumato.evaluate.workload import Workload, expected_count
 
 __all__ = [
     "Calibration",
+    "Coefficient",
+    "ColumnDistance",
     "ColumnLoss",
+    "ComparedCoefficient",
     "Histogram",
+    "Learned",
+    "Learning",
     "Measures",
+    "PairDistance",
+    "Regression",
     "Requirement",
     "Risk",
+    "Scores",
     "SensitiveMeasures",
     "Utility",
     "Workload",
     "check",
+    "column_distances",
     "errors_beside",
     "expected_count",
     "experimental",
     "histogram",
     "histogram_intersection",
     "hybrid",
+    "learning",
+    "learning_held_out",
+    "pair_distances",
+    "regression",
     "risks",
     "squared_error",
     "theoretical",
