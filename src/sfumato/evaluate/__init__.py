@@ -2,6 +2,7 @@
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasures, check, risks
+from sfumato.evaluate.population import PopulationRisk, population_risk
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost
 from sfumato.evaluate.workload import Workload, expected_count
@@ -11,6 +12,7 @@ __all__ = [
     "ColumnLoss",
     "Histogram",
     "Measures",
+    "PopulationRisk",
     "Requirement",
     "Risk",
     "SensitiveMeasures",
@@ -23,6 +25,7 @@ __all__ = [
     "histogram",
     "histogram_intersection",
     "hybrid",
+    "population_risk",
     "risks",
     "squared_error",
     "theoretical",
