@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from sfumato.evaluate.population.interval import LEVEL, Estimator, delta_interval
-from sfumato.evaluate.population.pitman import LEAST_ALPHA, PitmanFit, fit_pitman, pitman_uniques
+from sfumato.evaluate.population.pitman import fit_pitman, pitman_uniques
 from sfumato.evaluate.population.sampled import SampledClasses
 from sfumato.evaluate.population.slide import slide_uniques
 from sfumato.evaluate.population.zayatz import zayatz_uniques
@@ -25,7 +25,8 @@ UNSOLVED = {
     PITMAN: "no solution: the likelihood of Pitman's formula has no maximum",
     SLIDE: "no solution: no parameters give the sample's numbers of uniques and pairs",
 }
-BOUNDARY = f"α is below {LEAST_ALPHA:g}, so Ewens' formula (α = 0) is used"
+BOUNDARY = "α is 0 to three decimals: this is Ewens' formula"
+EVEN = "α is negative: keys are even, about {keys:,.0f} of them exist"
 COUNTED = "the table is the whole population, so its unique rows are counted"
 
 
@@ -144,7 +145,7 @@ def _estimate(name: str, sample: SampledClasses) -> UniquesEstimate:
     if value is None:
         return UniquesEstimate(name, None, note=UNSOLVED[name])
     low, high = delta_interval(ESTIMATORS[name], sample, value) or (None, None)
-    notes = [BOUNDARY] if name == PITMAN and _is_ewens(fit_pitman(sample)) else []
+    notes = [note for note in [_pitman_note(sample)] if note and name == PITMAN]
     if value > sample.population:
         notes.append("more than the population has; the population's size is taken")
     if low is None:
@@ -152,5 +153,8 @@ def _estimate(name: str, sample: SampledClasses) -> UniquesEstimate:
     return UniquesEstimate(name, min(value, sample.population), low, high, "; ".join(notes))
 
 
-def _is_ewens(fit: PitmanFit | None) -> bool:
-    return fit is not None and fit.alpha == 0
+def _pitman_note(sample: SampledClasses) -> str:
+    fit = fit_pitman(sample)
+    if fit is None or fit.alpha > 0:
+        return ""
+    return BOUNDARY if fit.alpha == 0 else EVEN.format(keys=fit.keys)
