@@ -28,6 +28,7 @@ import mondrian
 import mondrian_peers
 import noise
 import page
+import population
 import promise
 import prose
 import query
@@ -52,6 +53,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         republish,
         microaggregation,
         minimality,
+        population,
         query,
         promise,
         ledger,

@@ -53,8 +53,9 @@ def delta_error(estimator: Estimator, sample: SampledClasses, value: float) -> f
 
 def _derivatives(estimator: Estimator, sample: SampledClasses, value: float) -> Floats | None:
     """Return what one class more of each size changes."""
-    count = len(sample.sizes)
-    places = np.unique(np.geomspace(1, count, min(count, MOST_SIZES)).astype(int)) - 1
+    places = np.arange(len(sample.sizes))
+    if len(places) > MOST_SIZES:
+        places = np.unique(np.geomspace(1, len(places), MOST_SIZES).round().astype(int)) - 1
     moved = [estimator(sample.with_more(int(place), 1.0)) for place in places]
     found = [after - value for after in moved if after is not None]
     if len(found) < len(places):

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.evaluate.population.individual import inverse_variance, mean_inverse
 from sfumato.evaluate.population.interval import NORMAL, delta_error
-from sfumato.evaluate.population.pitman import PitmanFit, fit_pitman
+from sfumato.evaluate.population.pitman import Fit, PitmanFit, pitman_fits
 from sfumato.evaluate.population.sampled import Floats, SampledClasses
 
 CLASSIC, UNSEEN = "Benedetti & Franconi", "Pitman"
@@ -72,21 +72,34 @@ def classic_total(frequencies: Floats, shares: Floats) -> RowsFoundAgain:
 
 
 def unseen_total(frequencies: Floats, shares: Floats, sample: SampledClasses) -> RowsFoundAgain:
-    """Return the expected number under Pitman's formula; its parameters' error is a part of the interval.
+    """Return the expected number under Pitman's formula; the interval covers its parameters' error.
+
+    Where the sample does not tell α = 0 from a negative α, the interval holds those of both.
 
     >>> unseen_total(np.array([1.0, 1.0]), np.array([0.1, 0.1]), SampledClasses.of(np.array([1, 1]), 20)).note
     "no solution: Pitman's formula cannot be fitted to this table"
     """
-    fit = fit_pitman(sample)
+    kinds = _Kinds.of(frequencies, shares)
+    totals = [_unseen_total(kinds, sample, fit) for fit in pitman_fits(sample)]
+    lows, highs = (
+        [one.low for one in totals if one.low is not None],
+        [one.high for one in totals if one.high is not None],
+    )
+    if not lows or not highs or totals[0].expected is None:
+        return totals[0]
+    return msgspec.structs.replace(totals[0], low=min(lows), high=max(highs))
+
+
+def _unseen_total(kinds: _Kinds, sample: SampledClasses, how: Fit) -> RowsFoundAgain:
+    fit = how(sample)
     if fit is None:
         return RowsFoundAgain(UNSEEN, None, note=UNMET)
-    kinds = _Kinds.of(frequencies, shares)
     met = unseen_shares(kinds.shares, sample, fit)
     risks = mean_inverse(kinds.frequencies, met, fit.alpha)
     variance = float(kinds.squares @ inverse_variance(kinds.frequencies, met, fit.alpha))
 
     def total(near: SampledClasses) -> float | None:
-        other = fit_pitman(near)
+        other = how(near)
         if other is None:
             return None
         return float(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from sfumato.evaluate.population.interval import LEVEL, Estimator, delta_interval
-from sfumato.evaluate.population.pitman import fit_pitman, pitman_uniques
+from sfumato.evaluate.population.pitman import Fit, fit_pitman, pitman_fits, pitman_uniques
 from sfumato.evaluate.population.sampled import SampledClasses
 from sfumato.evaluate.population.slide import slide_uniques
 from sfumato.evaluate.population.zayatz import zayatz_uniques
@@ -25,7 +25,7 @@ UNSOLVED = {
     PITMAN: "no solution: the likelihood of Pitman's formula has no maximum",
     SLIDE: "no solution: no parameters give the sample's numbers of uniques and pairs",
 }
-BOUNDARY = "α is 0 to three decimals: this is Ewens' formula"
+BOUNDARY = "α = 0, Ewens' formula: the sample shows neither rarer keys nor more even ones"
 EVEN = "α is negative: keys are even, about {keys:,.0f} of them exist"
 COUNTED = "the table is the whole population, so its unique rows are counted"
 
@@ -144,13 +144,31 @@ def _estimate(name: str, sample: SampledClasses) -> UniquesEstimate:
     value = ESTIMATORS[name](sample)
     if value is None:
         return UniquesEstimate(name, None, note=UNSOLVED[name])
-    low, high = delta_interval(ESTIMATORS[name], sample, value) or (None, None)
+    low, high = _interval(name, sample, value) or (None, None)
     notes = [note for note in [_pitman_note(sample)] if note and name == PITMAN]
     if value > sample.population:
         notes.append("more than the population has; the population's size is taken")
     if low is None:
         notes.append("no interval: a neighbouring sample has no solution")
     return UniquesEstimate(name, min(value, sample.population), low, high, "; ".join(notes))
+
+
+def _interval(name: str, sample: SampledClasses, value: float) -> tuple[float, float] | None:
+    """Return the ends of an interval; under Pitman's formula one that holds those of every fit that is not rejected."""
+    if name != PITMAN:
+        return delta_interval(ESTIMATORS[name], sample, value)
+    ends = [_fitted_interval(fit, sample) for fit in pitman_fits(sample)]
+    found = [one for one in ends if one is not None]
+    return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+
+def _fitted_interval(fit: Fit, sample: SampledClasses) -> tuple[float, float] | None:
+    def estimator(near: SampledClasses) -> float | None:
+        found = fit(near)
+        return None if found is None else found.uniques(near.population)
+
+    value = estimator(sample)
+    return None if value is None else delta_interval(estimator, sample, value)
 
 
 def _pitman_note(sample: SampledClasses) -> str:
