@@ -6,7 +6,6 @@ needs the public files (SFUMATO_DATA) and some ten minutes.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -242,6 +241,7 @@ if __name__ == "__main__":
     made = tables()
     text = PAGE.read_text(encoding="utf-8")
     for mark, table in made.items():
-        block = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->\n)", re.DOTALL)
-        text = block.sub(lambda marks, table=table: f"{marks[1]}{table}{marks[2]}", text)
+        before, _, rest = text.partition(f"<!-- {mark} -->\n")
+        _, _, after = rest.partition(f"<!-- /{mark} -->\n")
+        text = f"{before}<!-- {mark} -->\n{table}<!-- /{mark} -->\n{after}"
     PAGE.write_text(text, encoding="utf-8")

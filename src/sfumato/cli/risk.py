@@ -148,10 +148,10 @@ def _special_lines(found: SpecialUniques, match: CorrectMatch) -> list[str]:
 
 
 def _household_lines(home: HouseholdRisk) -> list[str]:
-    lives = f"{_number(home.expected)} rows belong to a household where somebody is found"
     return [
-        f"households      {home.households}, the largest of {home.largest}",
-        f"  expected: {lives}; highest risk {home.highest:.4g}",
+        f"households      {home.households}, the largest of {home.largest}; rows in households where somebody is found",
+        f"  Benedetti & Franconi     {_number(home.expected)}; {home.highest:.4g}",
+        f"  Pitman                   {_number(home.unseen)}",
     ]
 
 

@@ -75,6 +75,8 @@ def test_members_share_the_risk_of_their_household() -> None:
     assert found.household is not None
     assert (found.household.households, found.household.largest) == (4, 2)
     assert found.household.expected == pytest.approx(sum(found.each["household_risk"]))
+    assert found.household.unseen == pytest.approx(sum(found.each["household_pitman_risk"]))
+    assert found.found_again[1].expected == pytest.approx(sum(found.each["pitman_risk"]))
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4)), min_size=1, max_size=20))
@@ -163,6 +165,7 @@ def test_what_is_shown_is_the_stewards_and_holds_no_row() -> None:
 def test_one_column_one_row_and_all_alike() -> None:
     one = population_risk(Table(pl.DataFrame({"age": ["3"]})), ["age"], fraction=0.5)
     assert (one.special_uniques.sets, one.found_again[1].expected) == ([1], None)
+    assert one.each["pitman_risk"].to_list() == [None]
     alike = population_risk(Table(pl.DataFrame({"age": ["3"] * 9})), ["age"], fraction=0.5)
     assert alike.population_uniques.choice.value == 0
     assert alike.correct_match.chance is None

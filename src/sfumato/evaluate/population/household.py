@@ -13,17 +13,19 @@ from sfumato.evaluate.population.sampled import Floats, Int64s
 
 
 class HouseholdRisk(msgspec.Struct, frozen=True):
-    """How many households and members there are, the expected number of members found again, and the highest risk.
+    """How many households there are, the members of the largest, and the expected rows in households that are found.
 
-    >>> HouseholdRisk(households=2, largest=2, expected=1.2, share=0.4, highest=0.5).households
+    `unseen` is the expected number under Pitman's formula, None where it cannot be fitted.
+
+    >>> HouseholdRisk(households=2, largest=2, expected=1.2, highest=0.5, unseen=1.9).households
     2
     """
 
     households: int
     largest: int
     expected: float
-    share: float
     highest: float
+    unseen: float | None = None
 
 
 def household_risks(risks: Floats, households: Int64s) -> Floats:
@@ -38,12 +40,13 @@ def household_risks(risks: Floats, households: Int64s) -> Floats:
     return found
 
 
-def summarise_households(risks: Floats, households: Int64s) -> HouseholdRisk:
-    """Return the summary of the risks of households, given for each row.
+def summarise_households(risks: Floats, households: Int64s, unseen: Floats | None = None) -> HouseholdRisk:
+    """Return the summary of the risks of households, given for each row, and of those under Pitman's formula.
 
     >>> summarise_households(np.array([0.75, 0.75, 0.1]), np.array([0, 0, 1])).largest
     2
     """
     sizes = np.bincount(households)
-    total = float(risks.sum())
-    return HouseholdRisk(int((sizes > 0).sum()), int(sizes.max()), total, total / len(risks), float(risks.max()))
+    under_pitman = None if unseen is None else float(unseen.sum())
+    count, largest = int((sizes > 0).sum()), int(sizes.max())
+    return HouseholdRisk(count, largest, float(risks.sum()), float(risks.max()), under_pitman)

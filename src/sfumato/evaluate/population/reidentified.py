@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.evaluate.population.individual import inverse_variance, mean_inverse
 from sfumato.evaluate.population.interval import NORMAL, delta_error
-from sfumato.evaluate.population.pitman import Fit, PitmanFit, pitman_fits
+from sfumato.evaluate.population.pitman import Fit, PitmanFit, fit_pitman, pitman_fits
 from sfumato.evaluate.population.sampled import Floats, SampledClasses
 
 CLASSIC, UNSEEN = "Benedetti & Franconi", "Pitman"
@@ -58,6 +58,17 @@ def unseen_shares(shares: Floats, sample: SampledClasses, fit: PitmanFit) -> Flo
     """
     odds = (1 - shares) / shares * sample.rows / (sample.rows + max(fit.theta, 0.0))
     return np.asarray(1 / (1 + odds), dtype=np.float64)
+
+
+def unseen_risks(frequencies: Floats, shares: Floats, sample: SampledClasses) -> Floats | None:
+    """Return the risk of each class under Pitman's formula; None where it cannot be fitted.
+
+    >>> sample = SampledClasses.of(np.repeat([1, 2, 3], [60, 20, 10]), 6500)
+    >>> unseen_risks(np.array([1.0, 3.0]), np.array([0.02, 0.02]), sample).round(2).tolist()
+    [0.03, 0.02]
+    """
+    fit = fit_pitman(sample)
+    return None if fit is None else mean_inverse(frequencies, unseen_shares(shares, sample, fit), fit.alpha)
 
 
 def classic_total(frequencies: Floats, shares: Floats) -> RowsFoundAgain:

@@ -21,8 +21,14 @@ from sfumato.evaluate.check import as_written, class_columns
 from sfumato.evaluate.population.design import SamplingDesign, number_households, read_weights
 from sfumato.evaluate.population.household import HouseholdRisk, household_risks, summarise_households
 from sfumato.evaluate.population.intrusion import chance_of_correct_match, match_interval
-from sfumato.evaluate.population.reidentified import RowsFoundAgain, classic_risks, classic_total, unseen_total
-from sfumato.evaluate.population.sampled import Int64s, SampledClasses
+from sfumato.evaluate.population.reidentified import (
+    RowsFoundAgain,
+    classic_risks,
+    classic_total,
+    unseen_risks,
+    unseen_total,
+)
+from sfumato.evaluate.population.sampled import Floats, Int64s, SampledClasses
 from sfumato.evaluate.population.suda import (
     SpecialUniques,
     UniqueSets,
@@ -61,7 +67,7 @@ class PopulationRisk:
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
     >>> found = population_risk(people, ["age", "sex", "zip"], fraction=0.05)
     >>> found.population, found.each.columns
-    (4000.0, ['class_size', 'population_size', 'risk', 'suda', 'dis_suda'])
+    (4000.0, ['class_size', 'population_size', 'risk', 'pitman_risk', 'suda', 'dis_suda'])
     """
 
     rows: int
@@ -128,24 +134,14 @@ def population_risk(
     (0, 0.0, 0.1)
     """
     keys = _Keys.of(table, quasi)
-    design = SamplingDesign.of(
-        keys.classes, fraction, None if weights is None else read_weights(table, weights, schema)
-    )
+    stated = None if weights is None else read_weights(table, weights, schema)
+    design = SamplingDesign.of(keys.classes, fraction, stated)
     sizes = np.bincount(keys.classes).astype(np.float64)
     sample = SampledClasses.of(sizes.astype(np.int64), design.population)
     match = CorrectMatch(chance_of_correct_match(sample), *(match_interval(sample) or (None, None)))
-    special, scores, chances = keys.special_uniques(match.chance, largest)
-    risks = classic_risks(sizes, design.shares)[keys.classes]
-    columns = {
-        "class_size": sizes[keys.classes].astype(np.int64),
-        "population_size": (sizes / design.shares)[keys.classes],
-        "risk": risks,
-    }
-    homes = None
-    if household is not None:
-        numbers = number_households(table, household, schema)
-        columns["household_risk"] = household_risks(risks, numbers)
-        homes = summarise_households(columns["household_risk"], numbers)
+    special, scored = keys.special_uniques(match.chance, largest)
+    each = _row_risks(keys.classes, sizes, design, sample)
+    homes = None if household is None else _households(each, number_households(table, household, schema))
     starred = int(starred_cells(table, keys.written).sum())
     return PopulationRisk(
         rows=table.rows,
@@ -159,8 +155,31 @@ def population_risk(
         special_uniques=special,
         household=homes,
         notes=[note for note in (*design.notes, starred_words(starred)) if note],
-        each=pl.DataFrame({**columns, "suda": scores, "dis_suda": chances}),
+        each=pl.DataFrame({**each, **scored}),
     )
+
+
+def _row_risks(classes: Int64s, sizes: Floats, design: SamplingDesign, sample: SampledClasses) -> dict[str, Any]:
+    """Return the columns of every row's class and risks; nulls where Pitman's formula cannot be fitted."""
+    unseen = unseen_risks(sizes, design.shares, sample)
+    return {
+        "class_size": sizes[classes].astype(np.int64),
+        "population_size": (sizes / design.shares)[classes],
+        "risk": classic_risks(sizes, design.shares)[classes],
+        "pitman_risk": pl.repeat(None, len(classes), dtype=pl.Float64, eager=True)
+        if unseen is None
+        else unseen[classes],
+    }
+
+
+def _households(each: dict[str, Any], households: Int64s) -> HouseholdRisk:
+    """Return the summary of the households' risks, and add them to the columns of every row."""
+    classic = household_risks(each["risk"], households)
+    unseen = each["pitman_risk"]
+    fitted = household_risks(unseen, households) if isinstance(unseen, np.ndarray) else None
+    each["household_risk"] = classic
+    each["household_pitman_risk"] = unseen if fitted is None else fitted
+    return summarise_households(classic, households, fitted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +204,14 @@ class _Keys:
         stars = [starred_cells(table, part) for part in parts]
         return cls(quasi, codes, stars, classes, [name for part in parts for name in part])
 
-    def special_uniques(self, chance: float | None, largest: int | None) -> tuple[SpecialUniques, Any, Any]:
-        """Return the summary of special uniques, with every row's score and chance of a right match."""
+    def special_uniques(self, chance: float | None, largest: int | None) -> tuple[SpecialUniques, dict[str, Any]]:
+        """Return the summary of special uniques, and the columns of every row's score and chance of a right match."""
         found = UniqueSets.of(self.codes, largest_size(len(self.codes), largest), self.stars)
         scores = suda_scores(found)
         chances = dis_suda(scores, len(self.codes), chance)
         uniques = int((np.bincount(self.classes) == 1).sum())
-        return summarise(found, scores, chances, self.names, uniques), scores, chances
+        told = summarise(found, scores, chances, self.names, uniques)
+        return told, {"suda": scores, "dis_suda": chances}
 
 
 def _codes(table: Table, columns: Sequence[str]) -> Int64s:

@@ -126,7 +126,8 @@ def _households(found: PopulationRisk) -> Markup:
     rows = [
         ["Households", count(home.households)],
         ["Members of the largest", count(home.largest)],
-        ["Members of households where somebody is found, expected", _count(home.expected)],
+        ["Rows in households where somebody is found, Benedetti & Franconi", _count(home.expected)],
+        ["The same under Pitman’s formula", _count(home.unseen)],
         ["Highest risk", percent(home.highest)],
     ]
     return join([element("p", HOUSEHOLDS), grid("Households", [], rows)])
