@@ -29,6 +29,7 @@ import mondrian
 import mondrian_peers
 import noise
 import page
+import population
 import promise
 import prose
 import query
@@ -54,6 +55,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         republish,
         microaggregation,
         minimality,
+        population,
         query,
         promise,
         ledger,

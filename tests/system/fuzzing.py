@@ -105,6 +105,7 @@ QUESTION = 'select sex, count(*), avg(age) from "in" where age > 30 group by sex
 LINES = f"""\
 check in.csv {ROLES}
 check in.csv --schema s.toml
+risk in.csv --quasi age,sex --fraction 0.1 --household disease
 check out.csv --card out.csv.card.json
 schema in.csv
 hierarchy suggest in.csv --column age

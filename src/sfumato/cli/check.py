@@ -206,6 +206,8 @@ def _say(
 
 
 def _text(found: Measures) -> str:
+    from sfumato.evaluate.starred import starred_words
+
     risk = found.risk
     lines = [
         f"rows          {found.rows}",
@@ -225,4 +227,5 @@ def _text(found: Measures) -> str:
             f"  α, β, δ   {column.alpha:.4g}, {column.beta:.4g}, {column.delta:.4g}",
         ]
     lines += [f"{name:<13} {value:.4g}" for name, value in found.models.items()]
+    lines += [starred_words(found.starred)] if found.starred else []
     return "\n".join(map(single_line, lines)) + "\n"

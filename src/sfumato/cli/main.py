@@ -48,6 +48,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "utility:utility",
         "Measure what a release keeps of its original: columns, pairs, classifiers and regressions; for the steward.",
     ),
+    "risk": (
+        "risk:risk",
+        "Estimate what a table risks in the population it was sampled from; all of it is the steward's alone.",
+    ),
     "schema": (
         "propose:schema",
         "Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.",

@@ -5,6 +5,7 @@ from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasure
 from sfumato.evaluate.distances import ColumnDistance, column_distances
 from sfumato.evaluate.learning import Learned, Learning, learning, learning_held_out
 from sfumato.evaluate.pairs import PairDistance, pair_distances
+from sfumato.evaluate.population import PopulationRisk, population_risk
 from sfumato.evaluate.regression import Coefficient, ComparedCoefficient, Regression, regression
 from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
@@ -22,6 +23,7 @@ __all__ = [
     "Learning",
     "Measures",
     "PairDistance",
+    "PopulationRisk",
     "Regression",
     "Requirement",
     "Risk",
@@ -40,6 +42,7 @@ __all__ = [
     "learning",
     "learning_held_out",
     "pair_distances",
+    "population_risk",
     "regression",
     "risks",
     "squared_error",

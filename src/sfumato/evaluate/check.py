@@ -20,6 +20,7 @@ from sfumato.core.cells import limit_columns
 from sfumato.core.display import as_html, one_line
 from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.evaluate.starred import starred_cells
 from sfumato.models import Model, measures, models_from_options
 from sfumato.models.criteria import SLACK
 from sfumato.models.groups import Groups, Histograms
@@ -105,6 +106,7 @@ class Measures(msgspec.Struct, frozen=True):
     sensitive: dict[str, SensitiveMeasures]
     models: dict[str, float] = {}  # of further models: by the option that asks for one, its value
     persons: int | None = None  # how many there are, where a column tells them apart
+    starred: int = 0  # rows with * in every quasi-identifier, which count as one class
 
     def _facts(self) -> dict[str, object]:
         sensitive = {f"l of {name}": column.l_distinct for name, column in self.sensitive.items()}
@@ -149,6 +151,8 @@ class Measures(msgspec.Struct, frozen=True):
             del plain["models"]
         if self.persons is None:
             del plain["persons"]
+        if not self.starred:
+            del plain["starred"]
         if len(self.sensitive) == 1:
             (only,) = self.sensitive.values()
             plain |= {"l_distinct": only.l_distinct, "l_entropy": only.l_entropy, "t": only.t}
@@ -244,7 +248,14 @@ def check(
         sensitive={name: _measure(groups, found, c) for name, found in groups.sensitive.items()},
         models=_measure_models(groups, models),
         persons=None if persons is None else len(np.unique(persons)),
+        starred=_starred(table, quasi, weights),
     )
+
+
+def _starred(table: Table, quasi: Sequence[str], weights: Weights | None) -> int:
+    """Return how many rows have `*` in every quasi-identifier."""
+    rows = starred_cells(table, [found for name in quasi for found in class_columns(table, name)])
+    return int(rows.sum() if weights is None else weights[rows].sum())
 
 
 def _persons(table: Table, schema: Schema | None) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

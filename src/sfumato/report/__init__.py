@@ -4,6 +4,7 @@ from sfumato.report.chapters.answers import answers_chapter
 from sfumato.report.chapters.audit import audit_chapter, audit_report, findings_chapter
 from sfumato.report.chapters.cluster import cluster_report
 from sfumato.report.chapters.local import local_chapter, local_report
+from sfumato.report.chapters.population import population_chapter, population_report
 from sfumato.report.chapters.stream import StreamRelease, stream_chapter
 from sfumato.report.chapters.table import table_chapter, table_report
 from sfumato.report.chapters.utility import utility_report
@@ -25,6 +26,8 @@ __all__ = [
     "findings_chapter",
     "local_chapter",
     "local_report",
+    "population_chapter",
+    "population_report",
     "stream_chapter",
     "table_chapter",
     "table_report",

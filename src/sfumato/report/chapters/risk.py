@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.evaluate.check import Risk, SensitiveMeasures
+from sfumato.evaluate.starred import starred_words
 from sfumato.report import charts
 from sfumato.report.chapters.evidence import Evidence
 from sfumato.report.page.markup import Markup, element, figure, grid, join
@@ -133,8 +134,10 @@ def risks_before_and_after(evidence: Evidence) -> Markup:
     for name in evidence.sensitive:
         rows = _disclosure(evidence.before.sensitive[name], evidence.after.sensitive[name])
         tables.append(grid(f"What a class reveals about {name}", header, rows))
-    note = element("p", PERSONS, class_="note") if evidence.counts_persons else Markup()
-    return join([element("p", ATTACKED), note, element("div", *tables, class_="beside")])
+    notes = [PERSONS] if evidence.counts_persons else []
+    notes += [starred_words(evidence.after.starred)] if evidence.after.starred else []
+    said = join(element("p", words, class_="note") for words in notes)
+    return join([element("p", ATTACKED), said, element("div", *tables, class_="beside")])
 
 
 def attackers(before: Risk, after: Risk, uniques: tuple[int, int], *, persons: bool) -> list[list[str]]:
