@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
 import tomllib
+from dataclasses import replace
 
 import polars as pl
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.hierarchy.file import hierarchy_from_mapping
+from sfumato.schema.hierarchy_text import levels_csv, nested_toml
 from sfumato.schema.propose import suggest
 
 COLUMNS = st.one_of(
@@ -53,3 +57,27 @@ def test_an_interval_label_holds_its_values(values: list[int], width: int, origi
             assert label == f"[{low}-{low + span - 1}]"
             assert low <= int(path[0]) <= low + span - 1
             assert (low - origin) % span == 0
+
+
+@st.composite
+def _worded(draw: st.DrawFn) -> Hierarchy:
+    """Return a tree whose labels are hard to write."""
+    word = st.text('aé"\\ ,;.=[]\n', min_size=1, max_size=4)
+    leaves = draw(st.lists(word, min_size=1, max_size=12, unique=True))
+    names = draw(st.lists(word, min_size=4, max_size=4))
+    levels = range(1, draw(st.integers(1, 4)))
+    return Hierarchy.from_rows(
+        (leaf, *(f"{names[level]}{place // 3**level}" for level in levels)) for place, leaf in enumerate(leaves)
+    )
+
+
+@given(_worded(), st.booleans())
+def test_a_tree_is_the_same_in_every_form_of_text(tree: Hierarchy, public: bool) -> None:
+    marked = replace(tree, public=public)
+    nested = hierarchy_from_mapping(tomllib.loads(nested_toml(marked)))
+    assert nested.public is public
+    assert nested.leaves == tree.leaves
+    if len(tree.paths[0]) > 1:
+        assert nested == marked
+    rows = list(csv.reader(io.StringIO(levels_csv(marked), newline="")))
+    assert [tuple(row) for row in rows[1:]] == list(tree.paths)

@@ -110,6 +110,15 @@ check out.csv --card out.csv.card.json
 schema in.csv
 hierarchy suggest in.csv --column age
 hierarchy suggest in.csv --column day --schema s.toml
+hierarchy build --rule intervals --low 0 --high 120 --widths 5,10 -o new.toml
+hierarchy build in.csv --column sex --rule flat -o new.csv
+hierarchy build --rule dates --first 2024-01-01 --last 2024-12-31 --steps month
+hierarchy show t.toml in.csv --column age --json
+hierarchy convert t.toml -o new.csv
+hierarchy export out.csv --schema s.toml --hierarchy age=t.toml -o new.json
+schema in.csv --explain
+anonymize in.csv -o new.csv --schema s.toml --k 3 --algorithm datafly --explain --min-level age=1 --weight sex=2
+anonymize in.csv -o new.csv --schema s.toml --k 3 --algorithm optimal --node 5,0 --max-level age=5
 anonymize in.csv -o new.csv {ROLES} --k 3 --l 2
 anonymize in.csv -o new.csv --schema s.toml --k 3 --algorithm optimal
 anonymize in.csv -o new.xlsx {ROLES} --k 3 --hierarchy age=t.toml

@@ -18,6 +18,8 @@ OUTPUTS = {  # a command and what it may leave in the working folder when it wor
     "check {m}/people.csv --quasi age,sex": "",
     "schema {m}/people.csv": "",
     "hierarchy suggest {m}/people.csv --column zip": "",
+    "hierarchy build --rule intervals --low 0 --high 99 --widths 5,10 -o ages.csv": "ages.csv",
+    "schema {m}/people.csv --explain": "",
     "republish {m}/people.csv --history history -o first.csv --schema {m}/people.toml --k 5": "history first.csv",
     "budget create L --data {m}/people.csv --schema {m}/people.toml --epsilon 9 --deadline 0": "L",
     "budget show L": "",

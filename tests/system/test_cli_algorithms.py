@@ -115,13 +115,81 @@ def test_explain_lists_minimal_nodes_and_the_first_is_released(
     arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "10", "--algorithm", "incognito"]
     assert run([*arguments, "--explain", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == card(folder)
-    lines = err.splitlines()
-    assert len(lines) > 1
+    printed = json.loads(out)
+    solutions = printed.pop("solutions")
+    assert printed == card(folder)
+    assert "height" not in err
+    assert run([*arguments, "--explain", "--force"]) == 0
+    first, *lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("sfumato: read as")]
+    assert first.startswith("sfumato: minimal generalisations: each satisfies the models, and none below it does")
+    assert len(lines) == len(solutions["nodes"]) > 1
     assert all(line.startswith("height ") for line in lines)
     losses = [float(line.split("% of detail lost")[0].split(", ")[-1]) for line in lines]
     assert losses == sorted(losses)
     assert f"({card(folder)['released']['classes']} classes" in lines[0]
+    assert solutions["nodes"][0]["classes"] == card(folder)["released"]["classes"]
+    assert [node["released"] for node in solutions["nodes"]] == [True] + [False] * (len(lines) - 1)
+
+
+@pytest.mark.parametrize("algorithm", FULL_DOMAIN)
+def test_limits_weights_and_nodes_are_kept_and_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], algorithm: str
+) -> None:
+    arguments = ["anonymize", "patients.csv", *FEW, "--hierarchy", "zip=zip.csv", "--k", "10", "--algorithm", algorithm]
+    limits = ["--min-level", "zip=2", "--max-level", "age=4", "--max-level", "zip=3", "--weight", "age=3"]
+    assert run([*arguments, "-o", "out.csv", *limits, "--report", "report.html"]) == 0
+    out = capsys.readouterr().out
+    told = next(line for line in out.splitlines() if "levels chosen: " in line)
+    assert told.endswith("(for the steward)")
+    levels = dict(part.split(" (")[0].split(" ") for part in told.split("levels chosen: ")[1].split("), "))
+    assert int(levels["age"]) <= 4
+    assert int(levels["zip"]) in {2, 3}
+    settings = card(folder)["released"]["settings"]
+    assert (settings["min_level"], settings["weight"]) == ({"zip": 2}, {"age": 3.0})
+    assert card(folder)["released"]["measures"]["level of zip"] == int(levels["zip"])
+    assert f"zip: shown at level {levels['zip']} of 4 of its hierarchy, as in 1" in out
+    assert "evels chosen: age" in (folder / "report.html").read_text()
+    assert run(["check", "out.csv", "--card", "out.csv.card.json"]) == 0
+    node = ",".join(levels.values())
+    assert run([*arguments, "-o", "again.csv", "--node", node]) == 0
+    assert sorted((folder / "again.csv").read_text().splitlines()) == sorted(
+        (folder / "out.csv").read_text().splitlines()
+    )
+
+
+def test_a_schema_file_limits_levels_too(folder: Path) -> None:
+    text = (folder / "patients.toml").read_text().replace("[columns.age]", "[columns.age]\nmin_level = 3", 1)
+    (folder / "limited.toml").write_text(text)
+    arguments = [
+        "anonymize",
+        "patients.csv",
+        "-o",
+        "out.csv",
+        "--schema",
+        "limited.toml",
+        "--identifier",
+        "cost",
+        "--k",
+        "5",
+    ]
+    assert run([*arguments, "--algorithm", "optimal", "--suppress", "0.1"]) == 0
+    assert card(folder)["released"]["settings"]["min_level"] == {"age": 3}
+
+
+@pytest.mark.parametrize("algorithm", ["datafly", "optimal"])
+def test_the_cheapest_nodes_are_explained_under_suppression(
+    folder: Path, capsys: pytest.CaptureFixture[str], algorithm: str
+) -> None:
+    arguments = ["anonymize", "patients.csv", "-o", "out.csv", *FEW, "--k", "10", "--algorithm", algorithm]
+    assert run([*arguments, "--suppress", "0.02", "--explain", "--json"]) == 0
+    solutions = json.loads(capsys.readouterr().out)["solutions"]
+    assert solutions["listed"] == "cheapest generalisations by ncp, at most 40 of 2000 rows suppressed"
+    assert solutions["complete"] is True
+    assert "solutions" not in (folder / "out.csv.card.json").read_text()
+    losses = [node["information_loss"] for node in solutions["nodes"][algorithm == "datafly" :]]
+    assert losses == sorted(losses)
+    assert all(0 <= node["rows_suppressed"] <= 40 and 0 < node["highest_risk"] <= 0.1 for node in solutions["nodes"])
+    assert all(set(node["levels"]) == {"age", "sex", "zip"} for node in solutions["nodes"])
 
 
 @pytest.mark.parametrize(
@@ -130,11 +198,11 @@ def test_explain_lists_minimal_nodes_and_the_first_is_released(
         ("mondrian", ["--suppress", "0.1"], "--keep-order, --ranges, --relaxed"),
         ("mondrian", ["--metric", "ncp"], "--keep-order, --ranges, --relaxed"),
         ("mondrian", ["--local"], "--keep-order, --ranges, --relaxed"),
-        ("datafly", ["--metric", "ncp"], "--keep-order, --local, --ranges, --suppress"),
-        ("datafly", ["--relaxed"], "--keep-order, --local, --ranges, --suppress"),
-        ("incognito", ["--suppress", "0.1"], "--keep-order, --metric, --ranges"),
-        ("incognito", ["--local"], "--keep-order, --metric, --ranges"),
-        ("optimal", ["--relaxed"], "--keep-order, --local, --metric, --ranges, --seconds, --suppress"),
+        ("datafly", ["--metric", "ncp"], "--keep-order, --local, --node, --ranges, --suppress"),
+        ("datafly", ["--relaxed"], "--keep-order, --local, --node, --ranges, --suppress"),
+        ("incognito", ["--suppress", "0.1"], "--keep-order, --metric, --node, --ranges"),
+        ("incognito", ["--local"], "--keep-order, --metric, --node, --ranges"),
+        ("optimal", ["--relaxed"], "--keep-order, --local, --metric, --node, --ranges, --seconds, --suppress"),
         ("anatomy", ["--ranges", "columns"], "--keep-order"),
         ("anatomy", ["--suppress", "0.1"], "--keep-order"),
     ],
@@ -150,7 +218,18 @@ def test_options_of_another_algorithm_are_refused(
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["--algorithm", "datafly", "--explain"], "minimal generalisations of incognito; add --algorithm incognito"),
+        (["--explain"], "that datafly, incognito or optimal chooses among; mondrian weighs none"),
+        (["--algorithm", "optimal", "--node", "9,9,9"], "node '9,9,9': column 'age' has levels from 0 to 5; found 9"),
+        (["--algorithm", "optimal", "--node", "0,0,0"], "2,000 more than the 0 that may be suppressed"),
+        (["--algorithm", "incognito", "--node", "age"], "has 1 levels; give one for each of age, sex, zip"),
+        (["--algorithm", "datafly", "--max-level", "age=0"], "no generalisation within the limits was found"),
+        (["--algorithm", "optimal", "--max-level", "age"], "--max-level 'age' is not of the form age=1"),
+        (["--algorithm", "optimal", "--max-level", "age=two"], "--max-level 'age=two': 'two' is not an integer"),
+        (["--algorithm", "optimal", "--max-level", "aeg=2"], "column 'aeg' has no role; did you mean 'age'?"),
+        (["--algorithm", "optimal", "--min-level", "age=9"], "min_level is 9, and its levels go from 0 to 5"),
+        (["--algorithm", "optimal", "--weight", "age=0"], "weight must be a number from 0.001 to 1000; found 0"),
+        (["--algorithm", "optimal", "--weight", "disease=2"], "weight is for quasi-identifiers; found sensitive"),
+        (["--weight", "age=2"], "column 'age' declares weight, which mondrian does not keep"),
         (["--algorithm", "dataflu"], 'Did you mean "datafly"?'),
         (["--algorithm", "datafly", "--suppress", "2"], "must be a number from 0 to 1. Got 2.0"),
         (["--algorithm", "optimal", "--suppress", "nan"], "must be a number from 0 to 1. Got nan"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,10 @@ from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.gate import attack, page, say_fallen, say_risks, say_untried
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
+from sfumato.cli.level_options import LevelOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, FormulaChoice, RoleOptions, TableInput, Whole
-from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_what_left
+from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_explained, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
 from sfumato.core.files import Staging, fill, refuse_same_files
 from sfumato.core.progress import listening
@@ -43,6 +43,7 @@ def anonymize(
     algorithm: AlgorithmOptions = AlgorithmOptions(),
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
+    levels: LevelOptions = LevelOptions(),
     intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
@@ -69,13 +70,14 @@ def anonymize(
             others); see sfumato budget.
         formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
             before them, keep leaves them.
-        explain: List all minimal generalisations and their costs (incognito).
+        explain: List for the steward the generalisations to choose among and their costs: all minimal ones, or the
+            cheapest where rows may be suppressed (datafly, incognito, optimal).
         sample: Try on so many random rows: what is written is marked as a trial and is not a release.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
-        json: Print the card, and beside it what only the steward may know (information_loss).
+        json: Print the card, and beside it what only the steward may know (information_loss; solutions of --explain).
     """
     refuse_mixed_output(output, card, json=json)
-    schema = intake.declared(reading.under(roles.build()))
+    schema = intake.declared(levels.declared(reading.under(roles.build())))
     chosen = chosen_anonymizer(algorithm)
     asked = asked_models(models, schema, needed=not chosen.private)
     if sample is not None and (ledger is not None or chosen.private):
@@ -119,9 +121,8 @@ def anonymize(
         original = chosen.take_in(original if sample is None else sample_rows(original, sample), schema)
         intake.stage(staging, original.intake)
         step("anonymizing")
-        if explain:
-            sys.stderr.writelines(f"{line}\n" for line in chosen.explain(original, schema, asked))
         with listening(step.share), Interrupts() as interrupts:
+            explained = say_explained(chosen.explain(original, schema, asked), json=json) if explain else {}
             release = _released(chosen, original, schema, asked, charge)
             release = replace(release if sample is None else mark_trial(release), formulas=formulas)
         step("attacking")
@@ -136,7 +137,7 @@ def anonymize(
     intake.say(original.intake, chosen.fate)
     if output == STDOUT:
         release.write(STDOUT)
-    say_what_left(release, output, report, json=json, card=final, read=original.rows)
+    say_what_left(release, output, report, json=json, card=final, read=original.rows, further=explained)
     say_risks(found, quiet=json or output == STDOUT)
     return INTERRUPTED if interrupts.happened else 0
 

@@ -30,7 +30,7 @@ EVERYWHERE = "Every command takes --threads N: at most N threads work at once; o
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 NO_PLACE = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
 GROUPS = {
-    "hierarchy": "Propose which wider label may stand for a value.",
+    "hierarchy": "Propose, build, show and export which wider label may stand for a value.",
     "audit": "Attack what was published.",
     "budget": "Create, show and verify the privacy budget of a data set.",
     "local": "Perturb values on devices that trust nobody, and estimate counts and means.",
@@ -71,6 +71,22 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     "hierarchy suggest": (
         "propose:suggest",
         "Propose a hierarchy for a column as a TOML file to read, change and use with --hierarchy.",
+    ),
+    "hierarchy build": (
+        "hierarchy:build",
+        "Build a hierarchy by rule and write it as TOML, or as CSV with a column for each level.",
+    ),
+    "hierarchy show": (
+        "hierarchy:show",
+        "Show a hierarchy level by level: how many values each label stands for and, with a table, how many rows.",
+    ),
+    "hierarchy convert": (
+        "hierarchy:convert",
+        "Write a hierarchy in another form: nested TOML, or CSV with a column for each level.",
+    ),
+    "hierarchy export": (
+        "hierarchy:export",
+        "Say what the labels of a release stand for, for its recipients: from declared hierarchies, never from rows.",
     ),
     "audit series": (
         "series:series",

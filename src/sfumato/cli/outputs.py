@@ -17,6 +17,7 @@ from sfumato.release.row_counts import WITHHELD, RowCounts
 if TYPE_CHECKING:
     from sfumato.release import Card, Naming, Release
     from sfumato.release.statement import CardFiles
+    from sfumato.tabular.explanation import Explanation
 
 STDOUT = Path("-")
 
@@ -83,9 +84,18 @@ def refuse_mixed_output(output: Path, card: Path | None, *, json: bool) -> None:
 
 
 def say_what_left(
-    release: ReleasedTable, output: Path, report: Path | None, *, json: bool, card: Card, read: int | None = None
+    release: ReleasedTable,
+    output: Path,
+    report: Path | None,
+    *,
+    json: bool,
+    card: Card,
+    read: int | None = None,
+    further: Mapping[str, object] | None = None,
 ) -> None:
     """Print the card, or a few lines about the release for a person; `read` is how many rows came in.
+
+    `further` is printed beside the card too, where that is printed as JSON.
 
     What was measured against the original is printed beside the card and is not part of it. Of a differentially
     private release it goes to standard error, since standard output may be public.
@@ -96,7 +106,9 @@ def say_what_left(
         sys.stderr.writelines(f"{single_line(line)}\n" for line in _steward_lines(measured, release.notes))
         measured = {}
     if json:
-        stream.write(json_text.dumps({**json_text.loads(card.to_json()), **measured}, indent=2) + "\n")
+        stream.write(
+            json_text.dumps({**json_text.loads(card.to_json()), **measured, **(further or {})}, indent=2) + "\n"
+        )
         return
     place = "standard output" if output == STDOUT else str(output)
     lines = [f"{card.released.rows} rows in {card.released.classes} classes written to {place}"]
@@ -112,6 +124,15 @@ def say_what_left(
     if report is not None:
         lines.append(f"  steward's report (do not publish): {report}")
     stream.write("\n".join(map(single_line, lines)) + "\n")
+
+
+def say_explained(explained: Explanation, *, json: bool) -> dict[str, object]:
+    """Print what a release was chosen among, or return it for the JSON that a command prints: for the steward."""
+    if json:
+        return {"solutions": dict(explained.facts)}
+    sys.stderr.write(f"sfumato: {single_line(explained.words)} (for the steward)\n")
+    sys.stderr.writelines(f"{single_line(line)}\n" for line in explained.lines)
+    return {}
 
 
 def _steward_lines(measured: Mapping[str, float], notes: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ KEYS = {
     "prefixes": ("values", "lengths"),
     "dates": ("first", "last", "steps"),
     "ordered": ("values", "sizes"),
+    "flat": ("values",),
 }
+PUBLIC = "public"  # `public = false` says that the values were taken from rows
 
 
 def read_hierarchy(path: str | Path) -> Hierarchy:
@@ -57,6 +60,9 @@ def hierarchy_from_mapping(content: Mapping[str, Any], name: str = "hierarchy") 
     >>> hierarchy_from_mapping({"lung": ["flu", "asthma"], "gut": ["ulcer"]}).label(0, 1)
     'lung'
     """
+    if isinstance(content.get(PUBLIC), bool):
+        rest = {key: value for key, value in content.items() if key != PUBLIC}
+        return replace(hierarchy_from_mapping(rest, name), public=content[PUBLIC])
     if isinstance(content.get("builder"), str):
         return _build_by_rule(content, name)
     paths = list(_paths(content, (), name))
@@ -140,6 +146,11 @@ def _ordered(content: Mapping[str, Any]) -> Hierarchy:
     return build.ordered(content["values"], content.get("sizes"))
 
 
+def _flat(content: Mapping[str, Any]) -> Hierarchy:
+    refuse_large(len(content["values"]), 1)
+    return build.flat(content["values"])
+
+
 def _day(value: object) -> dt.date:
     return dt.date.fromordinal(value.toordinal()) if isinstance(value, dt.date) else dt.date.fromisoformat(str(value))
 
@@ -149,4 +160,5 @@ BUILDERS: dict[str, Callable[[Mapping[str, Any]], Hierarchy]] = {
     "prefixes": _prefixes,
     "dates": _dates,
     "ordered": _ordered,
+    "flat": _flat,
 }

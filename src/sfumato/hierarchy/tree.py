@@ -29,7 +29,8 @@ Tree: TypeAlias = "dict[str, Tree]"
 class Hierarchy:
     """A tree of labels with its leaves in tree order, so that every node is an interval of leaves.
 
-    `paths` holds one tuple per leaf: the leaf, its parent, and so on up to the root.
+    `paths` holds one tuple per leaf: the leaf, its parent, and so on up to the root. `public` is false where the leaves
+    were taken from rows, so that they tell which values occur.
 
     >>> tree = Hierarchy.from_rows([("flu", "lung", "*"), ("asthma", "lung", "*"), ("ulcer", "gut", "*")])
     >>> tree.leaves
@@ -39,6 +40,7 @@ class Hierarchy:
     """
 
     paths: tuple[tuple[str, ...], ...]
+    public: bool = True
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Hierarchy:

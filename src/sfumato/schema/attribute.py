@@ -26,8 +26,10 @@ Word = TypeVar("Word", Role, Kind)
 WRITTEN = ("decimal", "thousands", "format", "zone")
 BOUND_TYPES = {Kind.DATE: dt.date, Kind.TIMESTAMP: dt.datetime}
 RELEASED = ("coarsen", "accept_unique")
+LEVELS = ("min_level", "max_level", "weight")
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000
 MISSING = ("missing", "missing_is_value")
-KEYS = ("role", "type", "bounds", "categories", "hierarchy", *MISSING, "public", *WRITTEN, *RELEASED)
+KEYS = ("role", "type", "bounds", "categories", "hierarchy", *MISSING, "public", *WRITTEN, *RELEASED, *LEVELS)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class Attribute:
     coarsened: Coarsening | None = None  # the rule that the values at hand went through already; not in a file
     accept_unique: bool = False  # released although its values single rows out
     missing_is_value: bool = False  # whether a missing sensitive value counts as a value, as for diversity
+    min_level: int | None = None  # the lowest and highest level of generalisation that may be released
+    max_level: int | None = None
+    weight: float | None = None  # how much the column's loss counts beside that of others; 1 unless declared
 
     def __post_init__(self) -> None:
         if self.kind is Kind.TIMESTAMP and self.bounds is not None:
@@ -83,7 +88,7 @@ class Attribute:
         if self.kind is Kind.ORDINAL and self.categories is None:
             return "type ordinal needs categories = [...] in their order"
         wrong = None if self.categories is None else self._contradicting_categories(self.categories)
-        return wrong or self._contradicting_rule()
+        return wrong or self._contradicting_rule() or self._contradicting_levels()
 
     def _contradicting_bounds(self, bounds: tuple[Bound, Bound]) -> str | None:
         if self.kind is None or not self.kind.numeric:
@@ -104,6 +109,21 @@ class Attribute:
         if self.role not in {Role.SENSITIVE, Role.OTHER}:
             return f"coarsen is for sensitive and other columns; found {self.role}, which is generalised or dropped"
         return self.coarsen.misfit(self.kind)
+
+    def _contradicting_levels(self) -> str | None:
+        given = {key: value for key in LEVELS if (value := getattr(self, key)) is not None}
+        if given and self.role is not Role.QUASI:
+            return f"{next(iter(given))} is for quasi-identifiers; found {self.role}, which is not generalised"
+        for key in ("min_level", "max_level"):
+            level = given.get(key, 0)
+            if not isinstance(level, int) or isinstance(level, bool) or level < 0:
+                return f"{key} must be an integer of at least 0; found {level!r}"
+        if self.min_level is not None and self.max_level is not None and self.min_level > self.max_level:
+            return f"min_level must not be above max_level; found {self.min_level} and {self.max_level}"
+        weight = given.get("weight", 1)
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not in_weights(weight):
+            return f"weight must be a number from {LEAST_WEIGHT} to {MOST_WEIGHT}; found {weight!r}"
+        return None
 
     def _contradicting_categories(self, categories: tuple[str, ...]) -> str | None:
         if self.kind not in {Kind.CATEGORY, Kind.ORDINAL, None}:
@@ -129,6 +149,7 @@ class Attribute:
         if file is not None and not isinstance(file, str):
             raise SchemaError(f"column '{name}': hierarchy must be a file name; found {file!r}")
         written: dict[str, Any] = {key: _text(name, key, entry[key]) for key in WRITTEN if key in entry}
+        written |= {key: entry[key] for key in LEVELS if key in entry}
         return cls(
             name,
             role=_word(name, "role", entry["role"], Role),
@@ -167,7 +188,16 @@ class Attribute:
             entry["accept_unique"] = True
         if self.missing_is_value:
             entry["missing_is_value"] = True
-        return entry
+        return entry | {key: value for key in LEVELS if (value := getattr(self, key)) is not None}
+
+
+def in_weights(weight: float) -> bool:
+    """Return whether a number may be a column's weight; farther apart, the heaviest column alone would count.
+
+    >>> in_weights(3), in_weights(0), in_weights(float("nan"))
+    (True, False, False)
+    """
+    return LEAST_WEIGHT <= weight <= MOST_WEIGHT
 
 
 def _choices(words: type[Role | Kind]) -> str:

@@ -17,7 +17,7 @@ from sfumato.core.cells import SUPPRESSED
 from sfumato.errors import InputError, SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy.builders import growing_widths
-from sfumato.hierarchy.file import hierarchy_from_mapping
+from sfumato.hierarchy.file import PUBLIC, hierarchy_from_mapping
 from sfumato.hierarchy.limits import MOST_VALUES
 from sfumato.schema.attribute import Attribute
 from sfumato.schema.detection import detected
@@ -119,6 +119,7 @@ def suggest(
 
     >>> print(suggest(pl.Series("zip", ["02139", "02141", "02138"])).text)
     # zip: codes under ever shorter prefixes
+    public = false
     builder = "prefixes"
     values = ["02138", "02139", "02141"]
     lengths = [4]
@@ -136,7 +137,7 @@ def suggest(
     words = present.cast(pl.String).unique().sort().to_list()
     if categories is not None:
         content: dict[str, object] = {"builder": "ordered", "values": list(categories)}
-        return _suggestion(series.name, "words in their order under runs of 2, 4, 8", content)
+        return _suggestion(series.name, "words in their order under runs of 2, 4, 8", content, public=True)
     if _are_codes(series.name, words, found):
         return _suggestion(series.name, *_prefixes(words))
     if found.numeric:
@@ -158,10 +159,11 @@ def suggest_column(table: NamedColumns, name: str, schema: Schema) -> Suggestion
     return suggest(column, known.kind, missing=known.missing, categories=known.categories, written=known.written)
 
 
-def _suggestion(name: str, why: str, content: dict[str, object]) -> Suggestion:
-    lines = [f"# {_plain(name)}: {why}", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in content.items())]
+def _suggestion(name: str, why: str, content: dict[str, object], *, public: bool = False) -> Suggestion:
+    marked: dict[str, object] = content if public else {PUBLIC: False, **content}
+    lines = [f"# {_plain(name)}: {why}", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in marked.items())]
     try:
-        return Suggestion(hierarchy_from_mapping(content), "\n".join(lines) + "\n")
+        return Suggestion(hierarchy_from_mapping(marked), "\n".join(lines) + "\n")
     except SchemaError as error:
         raise InputError(f"column '{name}': {error}") from None
 
@@ -179,6 +181,15 @@ def _prefixes(words: list[str]) -> tuple[str, dict[str, object]]:
     counts = {length: len({word[:length] for word in words}) for length in range(len(words[0]), 0, -1)}
     lengths = [length for length in list(counts)[1:] if 1 < counts[length] < counts[length + 1]]
     return "codes under ever shorter prefixes", {"builder": "prefixes", "values": words, "lengths": lengths}
+
+
+def scale_rule(present: pl.Series, kind: Kind, written: Written = PLAIN) -> dict[str, object]:
+    """Return the rule that fits numbers, dates or times, as a hierarchy's file has it.
+
+    >>> scale_rule(pl.Series("age", [16, 94]), Kind.INTEGER)
+    {'builder': 'intervals', 'low': 16, 'high': 94, 'widths': [5, 10, 20, 40]}
+    """
+    return _scale(present, kind, written)[1]
 
 
 def _scale(present: pl.Series, kind: Kind, written: Written) -> tuple[str, dict[str, object]]:

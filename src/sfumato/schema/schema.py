@@ -304,6 +304,8 @@ def _reading(entry: object, path: str | Path) -> Reading:
 def _in_role(attribute: Attribute, role: Role) -> Attribute:
     """Return a column in another role; one that is not released as it is has no rule of coarsening."""
     rule = attribute.coarsen if role in (Role.SENSITIVE, Role.OTHER) else None
+    if role is not Role.QUASI:
+        attribute = replace(attribute, min_level=None, max_level=None, weight=None)
     return replace(attribute, role=role, coarsen=rule)
 
 

@@ -33,6 +33,7 @@ from sfumato.table.coding import Column, code_sensitive
 from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import KEEP_ORDER, Partition, PartitionAnonymizer, kept_promises
 from sfumato.tabular.card import choice_words
+from sfumato.tabular.level_rules import refuse_unkept
 from sfumato.tabular.problem import Problem
 
 GROUP, COUNT, SENSITIVE = "group", "count", "sensitive"
@@ -80,6 +81,7 @@ class Anatomy(PartitionAnonymizer):
         """Return the two tables; rows, group numbers and who shares a group are drawn by `rng`."""
         source = SecureSource() if rng is None else rng
         _refuse_other_models(models)
+        refuse_unkept(self, schema)
         problem = Problem.of(table, schema, list(models))
         return self.publish(problem, _deal_groups(problem, source), source)
 

@@ -32,6 +32,8 @@ from sfumato.table.distinct import Numbering, distinct
 from sfumato.table.parse_report import IN_PRIVATE_TABLES, IN_TABLES, Fate, take_in
 from sfumato.tabular.card import choice_words, make_card
 from sfumato.tabular.changes import column_changes, starred_columns
+from sfumato.tabular.explanation import Explanation
+from sfumato.tabular.level_rules import refuse_unkept
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
 
@@ -47,7 +49,8 @@ class Partition:
 
     Class -1 is left out of the release. An algorithm that chose labels itself gives them in `coarse`,
     and in `measures` what it has to say about the released rows; without, ranges are tight. What is measured
-    against the original goes into `steward`, never on the card. `blind` says that the classes would be the same had
+    against the original goes into `steward`, never on the card, and sentences about it into `notes`; `changes` are
+    sentences of the card, from released values alone. `blind` says that the classes would be the same had
     the members of each exchanged their sensitive values, which takes a proof.
     """
 
@@ -58,6 +61,8 @@ class Partition:
     measures: Mapping[str, float] = field(default_factory=dict)
     steward: Mapping[str, float] = field(default_factory=dict)
     blind: bool = False
+    notes: Sequence[str] = ()
+    changes: Sequence[str] = ()
 
     @property
     def leaves_out(self) -> bool:
@@ -102,6 +107,8 @@ class Anonymizer(Validated, ABC):
     notes: ClassVar[tuple[str, ...]] = ()
     audit: ClassVar[str | None] = None
     private: ClassVar[bool] = False  # promises differential privacy: no model is needed, a ledger may pay
+    has_levels: ClassVar[bool] = False  # keeps the lowest and highest levels that a schema declares
+    weighs_columns: ClassVar[bool] = False  # heeds the weights that a schema declares
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -146,17 +153,20 @@ class Anonymizer(Validated, ABC):
         declared = replace(schema, failed=1.0) if self.private and schema.failed is None else schema
         return take_in(table, declared)
 
-    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
-        """Return a line for each release that the algorithm chose among; refused where it weighs none.
+    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> Explanation:
+        """Return the releases that the algorithm chooses among, for the steward; refused where it weighs none.
 
         >>> import sfumato as sf
         >>> sf.Mondrian().explain(sf.Table.from_frame(sf.samples.patients(9)), sf.Schema(), [])
         Traceback (most recent call last):
-        sfumato.errors.ParameterError: --explain lists the minimal generalisations of incognito; \
-add --algorithm incognito
+        sfumato.errors.ParameterError: --explain lists the generalisations that datafly, incognito or optimal chooses \
+among; mondrian weighs none
         """
         del table, schema, models
-        raise ParameterError("--explain lists the minimal generalisations of incognito; add --algorithm incognito")
+        raise ParameterError(
+            "--explain lists the generalisations that datafly, incognito or optimal chooses among; "
+            f"{self.algorithm} weighs none"
+        )
 
 
 class PartitionAnonymizer(Anonymizer):
@@ -199,6 +209,7 @@ class PartitionAnonymizer(Anonymizer):
         100
         """
         source = SecureSource() if rng is None else rng
+        refuse_unkept(self, schema)
         problem = Problem.of(table, schema, list(models))
         if self.keep_order or most_threads() == 1:
             return self.publish(problem, self.partition(problem), source)
@@ -218,7 +229,7 @@ class PartitionAnonymizer(Anonymizer):
         order = None if drawn is None else _order_of(settled.kept, drawn())
         table = _write_rows(settled, order)
         card = self.card(settled, table.names, seeded=not source.secure and not self.keep_order)
-        return Release(table, card, steward=partition.steward, notes=problem.notes)
+        return Release(table, card, steward=partition.steward, notes=[*problem.notes, *partition.notes])
 
     def settle(self, problem: Problem, partition: Partition) -> Settled:
         """Return what the release shows of each class, once every model holds on it."""
@@ -237,7 +248,8 @@ class PartitionAnonymizer(Anonymizer):
         card = _with_suppression(msgspec.structs.replace(plain, assumptions=told), settled.partition)
         counts = RowCounts.of(card, settled.partition.steward)
         stars = starred_columns(settled.coarse, settled.row_class, settled.problem.weights, counts.starred)
-        return msgspec.structs.replace(card, changes=[*card.changes, *counts.changes(), *stars])
+        changes = [*card.changes, *settled.partition.changes, *counts.changes(), *stars]
+        return msgspec.structs.replace(card, changes=changes)
 
     def settings(self) -> dict[str, Any]:
         """The algorithm's own parameters, as they stand on the card."""

@@ -16,6 +16,7 @@ from sfumato.release.finding import NOT_REFUTED, REFUTED, Finding
 from sfumato.release.plain_words import listed
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.tabular.coarsen import rules_on_card
+from sfumato.tabular.level_rules import level_rules
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.uniqueness import unique_warnings
 from sfumato.version import __version__
@@ -75,7 +76,10 @@ def make_card(
         classes=groups.count,
         models=measured,
         measures=_measures(groups),
-        settings=settings | rules_on_card(problem.schema.columns.values()) | _written(problem.schema),
+        settings=settings
+        | rules_on_card(problem.schema.columns.values())
+        | level_rules(problem.schema.columns.values())
+        | _written(problem.schema),
         order="kept" if settings.get("keep_order") else "shuffled",
     )
     person = problem.schema.person

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -95,15 +96,19 @@ def test_a_descent_meets_every_node_that_costs_less_than_the_best(rows: list[tup
     assert tree.descend(tree.root, tree.whole, least, lambda: False).leaves == []
 
 
-@given(ROWS)
-@settings(max_examples=40, deadline=None)
-def test_no_node_below_a_branch_costs_less_than_its_bound(rows: list[tuple[int, str, str]]) -> None:
-    tree = _tree(rows, limit=len(rows) // 3)
+@given(ROWS, st.lists(st.sampled_from([0.001, 0.3, 1.0, 7.0, 1000.0]), min_size=3, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_no_node_below_a_branch_costs_less_than_its_bound(
+    rows: list[tuple[int, str, str]], weights: list[float]
+) -> None:
+    plain = _tree(rows, limit=len(rows) // 3)
+    tree = replace(plain, lattice=replace(plain.lattice, weights=np.array(weights)))
     waiting: list[Branch] = [tree.root]
     while waiting:
         branch = waiting.pop()
         for node in np.ndindex(tree.lattice.shape):
             if all(node[column] == level for column, level in zip(branch.columns, branch.levels, strict=True)):
                 parts = [_slow_cost(tree.lattice, node, column) for column in range(3)]
-                assert parts[0][0] > tree.limit or branch.bound <= sum(cost for _, cost in parts) + 1e-9
+                whole = sum(weight * cost for weight, (_, cost) in zip(weights, parts, strict=True))
+                assert parts[0][0] > tree.limit or branch.bound <= whole * (1 + 1e-9) + 1e-9
         waiting += tree.visit(branch, tree.enter(branch), math.inf).below

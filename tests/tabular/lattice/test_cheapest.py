@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -12,12 +13,11 @@ import pytest
 import sfumato as sf
 from sfumato.core.compiling import working_time
 from sfumato.core.progress import listening
-from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.tabular import Optimal
 from sfumato.tabular.lattice import cheapest as search
-from sfumato.tabular.lattice import search as subsets
-from sfumato.tabular.lattice.cheapest import cheapest, node_of_some
+from sfumato.tabular.lattice import optimal
+from sfumato.tabular.lattice.cheapest import Cheapest, cheap_nodes, cheapest, node_of_some
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.loss import METRICS
 from sfumato.tabular.problem import Problem
@@ -48,10 +48,38 @@ def _lattice(seed: int, models: list[Model], columns: int = 5) -> Lattice:
     return Lattice.of(Problem.of(sf.Table.from_frame(frame), schema, models))
 
 
+def _bounded(seed: int, models: list[Model], columns: int = 5) -> Lattice:
+    """Return a lattice whose columns have random weights and random lowest and highest levels."""
+    lattice, draw = _lattice(seed, models, columns), np.random.default_rng(seed)
+    limits = [sorted(draw.integers(0, top + 1, 2).tolist()) for top in lattice.top]
+    lows, highs = (
+        tuple(pair[end] if draw.random() < 0.6 else default[place] for place, pair in enumerate(limits))
+        for end, default in ((0, (0,) * len(limits)), (1, lattice.top))
+    )
+    return replace(lattice, weights=draw.choice([0.001, 0.5, 1, 3, 1000], len(limits)), lows=lows, highs=highs)
+
+
+def _slow_cost(lattice: Lattice, metric: str, levels: Levels) -> float:
+    """Return what a node costs, row by row and column by column, each column by its weight."""
+    tally, cost = lattice.classes(levels)[1], 0.0
+    for group, rows in enumerate(tally.sizes.tolist()):
+        cell, failing = lattice.codes[tally.frequencies.example[group]].tolist(), bool(tally.failing[group])
+        if metric == "discernibility":
+            cost += rows * (lattice.table_rows if failing else rows)
+            continue
+        for ladder, level, code, weight in zip(lattice.ladders, levels, cell, lattice.weights.tolist(), strict=True):
+            shown = ladder.top if failing else level
+            part = shown if metric == "height" else float(ladder.losses[shown][ladder.nodes[shown][code]])
+            cost += rows * weight * part
+    return cost
+
+
 def _costs(lattice: Lattice, metric: str, limit: int, *, floor: bool = False) -> dict[Levels, float]:
-    """Return the cost of every node that leaves at most `limit` rows to suppress."""
+    """Return the cost of every allowed node that leaves at most `limit` rows to suppress."""
     found = {}
     for levels in np.ndindex(lattice.shape):
+        if not all(low <= level <= high for low, level, high in zip(lattice.lows, levels, lattice.highs, strict=True)):
+            continue
         tally = lattice.tally(levels)
         if tally.failing_rows <= limit:
             cost = METRICS[metric](lattice, tally)
@@ -70,6 +98,43 @@ def test_the_search_finds_what_trying_every_node_finds(metric: str, models: str,
     assert costs[found.levels] == pytest.approx(min(costs.values()))
     assert found.cost == pytest.approx(min(costs.values()))
     assert found.gap == 0
+
+
+@pytest.mark.parametrize("limit", [0, 40, 250])
+@pytest.mark.parametrize("models", MODELS)
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_with_weights_and_limits_the_search_finds_what_trying_every_node_finds(
+    seed: int, metric: str, models: str, limit: int
+) -> None:
+    lattice = _bounded(seed, MODELS[models], columns=4)
+    costs = _costs(lattice, metric, limit)
+    for levels, cost in list(costs.items())[::7]:
+        assert cost == pytest.approx(_slow_cost(lattice, metric, levels))
+    found = cheapest(lattice, metric, limit)
+    several = cheap_nodes(lattice, metric, limit, most=5)
+    assert several.proven
+    assert len({levels for _, levels in several.nodes}) == len(several.nodes)
+    assert [cost for cost, _ in several.nodes] == pytest.approx(sorted(costs.values())[:5])
+    assert all(cost == pytest.approx(costs[levels]) for cost, levels in several.nodes)
+    if not costs:
+        assert found.levels is None
+        return
+    assert found.levels is not None
+    assert costs[found.levels] == pytest.approx(min(costs.values()))
+    assert found.gap == pytest.approx(0)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_weighted_search_without_time_has_a_true_bound(seed: int, metric: str) -> None:
+    lattice = _bounded(seed, MODELS["k"])
+    costs = _costs(lattice, metric, 100)
+    found = cheapest(lattice, metric, 100, until=working_time())
+    assert found.bound <= min(costs.values(), default=math.inf) * (1 + 1e-9)
+    several = cheap_nodes(lattice, metric, 100, most=4, until=working_time())
+    others = [cost for levels, cost in costs.items() if levels not in {node for _, node in several.nodes}]
+    assert several.bound <= min(others, default=math.inf) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -124,16 +189,27 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_a_large_lattice_is_searched_within_a_time_and_refused_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subsets, "MOST_NODES", 100)
-    frame = _people(5)
+def test_a_large_lattice_is_given_a_time_of_its_own_which_the_steward_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = sf.Schema.from_roles(quasi=["n0", "n1", "n2", "n3", "sex"], sensitive=["ill"])
-    table = sf.Table.from_frame(frame)
-    with pytest.raises(ParameterError, match="set a limit on the search with --seconds"):
-        Optimal(suppress=0.1).anonymize(table, schema, [sf.KAnonymity(5)])
-    release = Optimal(suppress=0.1, seconds=60).anonymize(table, schema, [sf.KAnonymity(5)])
+    table = sf.Table.from_frame(_people(5))
+    until: list[float | None] = []
+
+    def watched(*arguments: Any) -> Cheapest:
+        until.append(arguments[-1])
+        return cheapest(*arguments)
+
+    monkeypatch.setattr(optimal, "cheapest", watched)
+    whole = Optimal(suppress=0.1).anonymize(table, schema, [sf.KAnonymity(5)])
+    monkeypatch.setattr(optimal, "MOST_NODES", 100)
+    begun = working_time()
+    release = Optimal(suppress=0.1).anonymize(table, schema, [sf.KAnonymity(5)])
+    asked = Optimal(suppress=0.1, seconds=5).anonymize(table, schema, [sf.KAnonymity(5)])
+    assert until[0] is None
+    assert [None if moment is None else (moment - begun) // 30 for moment in until[1:]] == [2, 0]
     assert release.steward["search_gap"] == 0
     assert "search_gap" not in release.card.to_json()
+    assert any("nodes, so the search ended after 60 seconds at most" in note for note in release.notes)
+    assert not any("so the search ended" in note for note in (*whole.notes, *asked.notes))
 
 
 @pytest.mark.parametrize("seed", range(4))

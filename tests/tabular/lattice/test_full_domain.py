@@ -94,7 +94,7 @@ def test_local_recoding_saves_rows_from_suppression() -> None:
 
 def test_a_lattice_too_large_to_search_is_refused_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MOST_NODES", 5)
-    with pytest.raises(ParameterError, match="nodes and at most 5 can be searched"):
+    with pytest.raises(ParameterError, match="nodes and at most 5 can be listed"):
         Incognito().anonymize(sf.Table.from_frame(PEOPLE), SCHEMA, [sf.KAnonymity(10)])
 
 

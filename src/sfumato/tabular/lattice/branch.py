@@ -81,6 +81,7 @@ class Tree:
     lattice: Lattice
     metric: str
     limit: int
+    several: bool = False  # looks for several nodes, so that a leaf bounds nothing by itself
     spares: bool = False  # suppressed rows cost what they would if they were not, for whoever recodes them later
 
     @cached_property
@@ -89,7 +90,10 @@ class Tree:
         from sfumato.tabular.lattice.branch_kernel import Steps
 
         ladders = self.lattice.ladders
-        losses = [[STEP_LOSSES[self.metric](ladder, level) for level in range(ladder.top + 1)] for ladder in ladders]
+        losses = [
+            [weight * STEP_LOSSES[self.metric](ladder, level) for level in range(ladder.top + 1)]
+            for ladder, weight in zip(ladders, self.lattice.weights.tolist(), strict=True)
+        ]
         return Steps(
             nodes=np.concatenate([nodes for ladder in ladders for nodes in ladder.nodes]),
             node_start=_starts([[len(nodes) for nodes in ladder.nodes] for ladder in ladders]),
@@ -103,7 +107,7 @@ class Tree:
     @cached_property
     def root(self) -> Branch:
         """The branch that holds every node."""
-        return Branch(0.0, (), (), (0,) * len(self.lattice.ladders))
+        return Branch(0.0, (), (), self.lattice.lows)
 
     @cached_property
     def whole(self) -> View:
@@ -120,8 +124,13 @@ class Tree:
         """What each column costs at each level if no row is suppressed."""
         from sfumato.tabular.lattice.branch_kernel import foresee
 
-        free = np.arange(len(self.root.lows))
+        free = np.arange(len(self.lattice.ladders))
         return foresee(self.steps, *self.whole, free, np.zeros_like(free), 0, self.lattice.rows)[1]
+
+    @cached_property
+    def closed(self) -> npt.NDArray[np.bool_]:
+        """Which levels of each column lie above the highest one allowed; the top of a column may be among them."""
+        return np.arange(self.steps.sizes.shape[1]) > np.array(self.lattice.highs)[:, None]
 
     @cached_property
     def exact(self) -> bool:
@@ -214,7 +223,9 @@ class Tree:
 
         least = self.lattice.least_units
         paid, costs = foresee(self.steps, *view, free, lows, least, self.limit)
-        costs = costs[free]
+        costs = np.where(self.closed, np.inf, costs)[free]
+        if free.size and not np.isfinite(costs.min(axis=1)).all():
+            return np.inf, costs  # no level of a column is left
         if self.metric == "discernibility":
             return self._squares(view, free, lows), costs
         if self.spares:
@@ -249,7 +260,7 @@ class Tree:
             visits += 1
             if visit.leaf is not None:
                 leaves.append(visit.leaf)
-                best = min(best, visit.leaf.bound) if self.exact else best
+                best = min(best, visit.leaf.bound) if self.exact and not self.several else best
         return Descent(leaves, [branch for branch, _ in waiting], visits)
 
 

@@ -66,14 +66,42 @@ def cheapest(
     Cheapest(levels=(0, 1), cost=4.0, bound=4.0)
     """
     search = _Search(Tree(lattice, metric, limit), accepts, until)
-    search.settle(lattice.top)
-    with search.workers():
-        try:
-            search.run()
-        except KeyboardInterrupt:
-            if search.levels is None:
-                raise
+    search.work()
     return Cheapest(search.levels, search.cost, min(search.cost, search.bound))
+
+
+class CheapNodes(NamedTuple):
+    """The cheapest nodes found, each with its cost, cheapest first; and what every other node costs at least."""
+
+    nodes: list[tuple[float, Levels]]
+    bound: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether no node that is not among them costs less than any of them."""
+        return not self.nodes or self.bound >= self.nodes[-1][0] * (1 - LEAST_GAIN)
+
+
+def cheap_nodes(
+    lattice: Lattice,
+    metric: str,
+    limit: int,
+    most: int,
+    accepts: Callable[[Levels], bool] = lambda _: True,
+    until: float | None = None,
+) -> CheapNodes:
+    """Return the accepted nodes of least cost, at most so many, as `cheapest` finds one: a branch goes by the last one.
+
+    >>> import polars as pl, sfumato as sf
+    >>> from sfumato.tabular.problem import Problem
+    >>> table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M", "M"], "zip": ["a", "a", "b"]}))
+    >>> problem = Problem.of(table, sf.Schema.from_roles(quasi=["sex", "zip"]), [sf.KAnonymity(2)])
+    >>> cheap_nodes(Lattice.of(problem), "ncp", 1, most=2).nodes
+    [(4.0, (0, 1)), (4.0, (1, 0))]
+    """
+    search = _Search(Tree(lattice, metric, limit, several=True), accepts, until, most)
+    search.work()
+    return CheapNodes(search.found, search.bound)
 
 
 def node_of_some(lattice: Lattice, metric: str, least: int, *, hurried: bool = False) -> Levels | None:
@@ -90,7 +118,7 @@ def node_of_some(lattice: Lattice, metric: str, least: int, *, hurried: bool = F
     (0, 1)
     """
     search = _Search(Tree(lattice, metric, lattice.rows - least, spares=True), lambda _: True, None)
-    search.settle(lattice.top)
+    search.settle(lattice.highs)
     search.push([search.tree.root])
     search.beam(1 if hurried else SOME_WIDTH)
     if not hurried:
@@ -100,14 +128,14 @@ def node_of_some(lattice: Lattice, metric: str, least: int, *, hurried: bool = F
 
 @dataclass(eq=False)
 class _Search:
-    """One search: the best node so far, and the branches that wait."""
+    """One search: the best nodes so far, `most` of them, and the branches that wait."""
 
     tree: Tree
     accepts: Callable[[Levels], bool]
     until: float | None
+    most: int = 1
+    found: list[tuple[float, Levels]] = field(default_factory=list)
     begun: float = field(default_factory=working_time)
-    cost: float = math.inf
-    levels: Levels | None = None
     bound: float = 0.0
     visits: int = 0
     stop: Event = field(default_factory=Event)
@@ -117,6 +145,26 @@ class _Search:
     def __post_init__(self) -> None:
         self.waiting: list[tuple[float, int, int, Branch]] = []
         self.ticket = itertools.count()
+
+    @property
+    def cost(self) -> float:
+        """What a node must cost less than to be worth a look: the cost of the last one that is kept."""
+        return self.found[-1][0] if len(self.found) == self.most else math.inf
+
+    @property
+    def levels(self) -> Levels | None:
+        """The best node so far."""
+        return self.found[0][1] if self.found else None
+
+    def work(self) -> None:
+        """Search with all threads, from the widest node allowed; Ctrl-C ends it where there is a node."""
+        self.settle(self.tree.lattice.highs)
+        with self.workers():
+            try:
+                self.run()
+            except KeyboardInterrupt:
+                if not self.found:
+                    raise
 
     @contextmanager
     def workers(self) -> Iterator[None]:
@@ -204,23 +252,25 @@ class _Search:
         return list(self.threads.map(work, batch))
 
     def take(self, leaf: Branch | None) -> None:
-        """Keep the node of a branch without open columns, if it is the best so far."""
+        """Keep the node of a branch without open columns, if it is among the best so far."""
         if leaf is not None and leaf.bound < self.ceiling():
             self.settle(leaf.node())
 
     def settle(self, levels: Levels) -> None:
-        """Judge a node and keep it, if it is the best so far."""
+        """Judge a node and keep it, if it is among the best so far."""
         tally = self.tree.lattice.tally(levels)
         floor, total = METRICS[self.tree.metric](self.tree.lattice, tally)
         cost = floor if self.tree.spares else total
-        if tally.failing_rows <= self.tree.limit and cost < self.ceiling() and self.accepts(levels):
-            self.cost, self.levels = cost, levels
+        known = any(levels == each for _, each in self.found)
+        if tally.failing_rows <= self.tree.limit and cost < self.ceiling() and not known and self.accepts(levels):
+            self.found = sorted([*self.found, (cost, levels)])[: self.most]
 
     def report(self) -> None:
         """Tell how far the search is: how much of its time is over, or how near the bound is to the best."""
         share = self.bound / self.cost if 0 < self.cost < math.inf else 0.0
         if self.until is not None:
             share = max(share, (working_time() - self.begun) / max(self.until - self.begun, LEAST_GAIN))
-        unit = self.tree.lattice.rows * len(self.tree.lattice.ladders)
-        known = f"cost {self.cost / unit:.4g}, at least {self.bound / unit:.4g} a cell"
+        unit = self.tree.lattice.rows * self.tree.lattice.weights.sum()
+        best = f"cost {self.cost / unit:.4g}" if self.cost < math.inf else "no cost yet"
+        known = f"{best}, at least {self.bound / unit:.4g} a cell"
         tell(min(1.0, share), f"{known}, {self.visits} nodes")

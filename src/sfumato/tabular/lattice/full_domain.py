@@ -10,12 +10,31 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.cells import SUPPRESSED
+from sfumato.core.parameters import Option
+from sfumato.errors import UnsatisfiableError
 from sfumato.tabular.base import Partition
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
+from sfumato.tabular.lattice.limits import given_node
+from sfumato.tabular.lattice.released_levels import told_levels
 from sfumato.tabular.lattice.suppression import Recoding, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns
+
+NODE = Option(
+    "Release exactly this node: a level for each column in order, as in 2,0,1, or by name, as in age=2,zip=0."
+)
+
+
+def named_node(problem: Problem, lattice: Lattice, text: str, limit: int) -> Levels:
+    """Return the node that a person names; refused where its release would break a model or suppress too many rows."""
+    levels = given_node(lattice, text, limit)
+    if not stands(problem, lattice, recode_node(lattice, levels)):
+        raise UnsatisfiableError(
+            f"node '{text}' leaves rows out, and the other rows by themselves break a model that compares classes with "
+            "all of them; give higher levels"
+        )
+    return levels
 
 
 def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:
@@ -31,6 +50,7 @@ def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ra
     """Return the partition of a recoding."""
     rows = np.bincount(recoding.classes + 1, weights=lattice.cell_rows, minlength=len(recoding.levels) + 1)
     starred = int(rows[recoding.suppressed + 1]) if recoding.suppressed >= 0 else 0
+    told = told_levels(lattice, recoding)
     return Partition(
         problem.points,
         recoding.classes[lattice.cell_of_point],
@@ -39,8 +59,10 @@ def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ra
             ladder.column.name: _write_column(ladder, recoding, lattice.codes[recoding.examples, place], place, ranges)
             for place, ladder in enumerate(lattice.ladders)
         },
-        {"rows_starred": starred},
+        {"rows_starred": starred, **told.measures},
         {"rows_suppressed": int(rows[0])},
+        notes=told.notes,
+        changes=told.changes,
     )
 
 

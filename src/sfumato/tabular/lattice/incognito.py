@@ -9,45 +9,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from sfumato.core.parameters import OneOf
+from sfumato.core.parameters import Name, OneOf, Optional
 from sfumato.models.base import Model
 from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
-from sfumato.tabular.lattice.full_domain import chosen_partition
+from sfumato.tabular.explanation import Explanation
+from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.loss import METRIC, METRICS
-from sfumato.tabular.lattice.search import minimal, satisfying_nodes
+from sfumato.tabular.lattice.limits import no_node_within
+from sfumato.tabular.lattice.loss import METRIC, METRICS, refuse_unweighed
+from sfumato.tabular.lattice.solutions import MINIMAL, Node, describe_node, nodes_explained, ranked_minimal
 from sfumato.tabular.problem import Problem
-
-
-@dataclass(frozen=True)
-class Node:
-    """One generalisation of all rows: each column's level, its classes, and what it costs by every metric.
-
-    `ncp` is the share of detail lost (0 to 1), as a release is measured; `height` the number of steps up.
-
-    >>> Node({"age": 2, "sex": 0}, height=2, classes=2, ncp=0.1, discernibility=8).levels["age"]
-    2
-    """
-
-    levels: dict[str, int]
-    height: int
-    classes: int
-    ncp: float
-    discernibility: float
-
-    def __str__(self) -> str:
-        levels = ", ".join(f"{name} {level}" for name, level in self.levels.items())
-        costs = f"{self.classes} classes, {self.ncp:.1%} of detail lost, discernibility {self.discernibility:g}"
-        return f"height {self.height}: {levels} ({costs})"
 
 
 @dataclass(frozen=True)
 class Incognito(PartitionAnonymizer):
     """Optimal full-domain generalisation without suppression (LeFevre, DeWitt & Ramakrishnan 2005).
 
-    Of all minimal nodes the one of least `metric` is released; `minimal_nodes` lists them all.
+    Of all minimal nodes the one of least `metric` is released, or the one that `node` names; `minimal_nodes` lists them
+    all.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [21, 22, 33, 34], "sex": ["F", "F", "M", "M"]}))
@@ -57,17 +38,21 @@ class Incognito(PartitionAnonymizer):
     """
 
     metric: Literal["ncp", "discernibility", "height"] = "ncp"
+    node: str | None = None
     ranges: Literal["text", "columns"] = "text"
     keep_order: bool = False
 
     RULES: ClassVar = {
         "metric": OneOf(tuple(METRICS)),
+        "node": Optional(Name("a node, such as '2,0,1' or 'age=2,zip=0'")),
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
     }
-    OPTIONS: ClassVar = {"metric": METRIC, "ranges": RANGES, "keep_order": KEEP_ORDER}
+    OPTIONS: ClassVar = {"metric": METRIC, "node": NODE, "ranges": RANGES, "keep_order": KEEP_ORDER}
     algorithm: ClassVar = "incognito"
     reads_counts: ClassVar = True
+    has_levels: ClassVar = True
+    weighs_columns: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -76,29 +61,29 @@ class Incognito(PartitionAnonymizer):
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest minimal node."""
         lattice = Lattice.of(problem)
-        return chosen_partition(problem, lattice, self._rank_nodes(lattice)[0], self.ranges, None)
+        return chosen_partition(problem, lattice, self._levels(lattice), self.ranges, None)
 
     def minimal_nodes(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[Node]:
         """Return all minimal nodes, the one that is released first."""
         lattice = Lattice.of(Problem.of(table, schema, list(models)))
-        return [_node(lattice, levels) for levels in self._rank_nodes(lattice)]
+        return [describe_node(lattice, levels) for levels in self._ranked(lattice)]
 
-    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
-        """Return a line for every minimal node, the released one first."""
-        return [str(node) for node in self.minimal_nodes(table, schema, models)]
+    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> Explanation:
+        """Return all minimal nodes, the released one first."""
+        lattice = Lattice.of(Problem.of(table, schema, list(models)))
+        nodes = self._ranked(lattice)
+        released = nodes[0] if self.node is None else self._levels(lattice)
+        return nodes_explained(lattice, MINIMAL, nodes, released)
 
-    def _rank_nodes(self, lattice: Lattice) -> list[Levels]:
-        cost = METRICS[self.metric]
-        nodes = minimal(satisfying_nodes(lattice))
-        return sorted(nodes, key=lambda levels: cost(lattice, lattice.tally(levels)).total)
+    def _levels(self, lattice: Lattice) -> Levels:
+        if self.node is not None:
+            return named_node(lattice.problem, lattice, self.node, 0)
+        return self._ranked(lattice)[0]
 
-
-def _node(lattice: Lattice, levels: Levels) -> Node:
-    tally = lattice.tally(levels)
-    return Node(
-        levels={ladder.column.name: level for ladder, level in zip(lattice.ladders, levels, strict=True)},
-        height=sum(levels),
-        classes=len(tally.sizes),
-        ncp=METRICS["ncp"](lattice, tally).total / (lattice.rows * len(lattice.ladders)),
-        discernibility=METRICS["discernibility"](lattice, tally).total,
-    )
+    def _ranked(self, lattice: Lattice) -> list[Levels]:
+        """Return the minimal nodes, cheapest first; refused if there is none within the limits."""
+        refuse_unweighed(lattice, self.metric)
+        nodes = ranked_minimal(lattice, self.metric)
+        if not nodes:
+            raise no_node_within(lattice, 0)
+        return nodes

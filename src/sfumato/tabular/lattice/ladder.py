@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from sfumato.core.calendar import CLOCK_STEPS, days_of, times_of
 from sfumato.core.cells import SUPPRESSED, literal, range_text
+from sfumato.errors import SchemaError
 from sfumato.hierarchy import Hierarchy
 from sfumato.hierarchy import builders as build
 from sfumato.schema import Kind
@@ -83,6 +84,36 @@ class Ladder:
     def top(self) -> int:
         """The highest level, where every value shows the same label."""
         return len(self.nodes) - 1
+
+    @property
+    def allowed(self) -> tuple[int, int]:
+        """The lowest and the highest level that the schema lets a release show; refused if there is no such level."""
+        attribute = self.column.attribute
+        for key in ("min_level", "max_level"):
+            level = getattr(attribute, key)
+            if level is not None and level > self.top:
+                raise SchemaError(
+                    f"column '{self.column.name}': {key} is {level}, and its levels go from 0 to {self.top}; "
+                    "give one of these"
+                )
+        high = attribute.max_level
+        return attribute.min_level or 0, self.top if high is None else high
+
+    def level_name(self, level: int) -> str:
+        """Return what a level shows, in words: values as they are, labels like its first one, or one for everything.
+
+        >>> import polars as pl
+        >>> from sfumato.schema import Attribute, Role
+        >>> from sfumato.table.coding import code
+        >>> ladder = Ladder.of(code(pl.Series("age", [16, 94]), Attribute("age", Role.QUASI, Kind.INTEGER)))
+        >>> [ladder.level_name(level) for level in (0, 1, 5)]
+        ['values', 'like [15-19]', '*']
+        """
+        if level == self.top:
+            return self.labels[level][0]
+        if level == 0:
+            return "values"
+        return f"like {self.labels[level][min(int(self.column.has_missing), len(self.labels[level]) - 1)]}"
 
     def limits(self, level: int) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
         """The edges of each node of a level, low above high for a missing value alone, and whether one is missing."""

@@ -108,6 +108,9 @@ class Lattice:
     table_rows: int
     absorbs: bool
     merges: bool
+    weights: Floats  # how much each quasi-identifier's loss counts
+    lows: Levels
+    highs: Levels
     kept: FrequencySets = field(default_factory=FrequencySets)
 
     @classmethod
@@ -122,6 +125,7 @@ class Lattice:
         shown = np.stack(codes, axis=1)[cells.examples]
         ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
+        lows, highs = zip(*(ladder.allowed for ladder in ladders), strict=True)
         distinct_alone = bool((criteria.kind == DISTINCT).all()) and not problem.uncompiled
         absorbs = distinct_alone and (problem.person is None or len(criteria.kind) == 0)
         return cls(
@@ -140,6 +144,9 @@ class Lattice:
             least_units=problem.least_units,
             table_rows=problem.rows,
             absorbs=absorbs,
+            weights=np.array([1.0 if (weight := each.attribute.weight) is None else weight for each in problem.quasi]),
+            lows=lows,
+            highs=highs,
             merges=absorbs or (problem.person is None and all(model.merge_monotone for model in problem.models)),
         )
 
@@ -174,20 +181,22 @@ class Lattice:
 
     @cached_property
     def ladder_losses(self) -> list[list[float]]:
-        """For each quasi-identifier and level, the loss of all rows together (0 to 1 each)."""
+        """For each quasi-identifier and level, the loss of all rows together (0 to 1 each, times the weight)."""
         losses = []
         for place, ladder in enumerate(self.ladders):
             codes = self.codes[self.finest.example, place]
             rows = np.bincount(codes, weights=self.cell_rows, minlength=ladder.column.size)
-            losses.append([float(rows @ loss[nodes]) for nodes, loss in zip(ladder.nodes, ladder.losses, strict=True)])
+            weight = self.weights[place]
+            steps = zip(ladder.nodes, ladder.losses, strict=True)
+            losses.append([float(weight * (rows @ loss[nodes])) for nodes, loss in steps])
         return losses
 
     def group_losses(self, tally: JudgedNode, chosen: Bools) -> Floats:
-        """The loss of one row in each chosen group of a node, added up over the quasi-identifiers."""
+        """The weighted loss of one row in each chosen group of a node, added up over the quasi-identifiers."""
         cells = tally.frequencies.example[chosen]
         total = np.zeros(len(cells))
         for place, (ladder, level) in enumerate(zip(self.ladders, tally.levels, strict=True)):
-            total += ladder.losses[level][ladder.nodes[level][self.codes[cells, place]]]
+            total += self.weights[place] * ladder.losses[level][ladder.nodes[level][self.codes[cells, place]]]
         return total
 
     def tally(self, levels: Levels) -> JudgedNode:
@@ -212,6 +221,15 @@ class Lattice:
             found = self._number_groups(levels, source)
             return found, int(found.max()) + 1
         return owners(self.packing.codes, source.example, self.packing.keys(levels))
+
+    def units(self, tally: JudgedNode) -> Int64s:
+        """Return the rows, or the persons where they are the units, of each group of a judged node."""
+        return tally.sizes if self.problem.person is None else self._groups(tally.frequencies).units
+
+    @cached_property
+    def unweighted(self) -> Lattice:
+        """The same lattice with every quasi-identifier's loss counted once."""
+        return replace(self, weights=np.ones(len(self.ladders)))
 
     @cached_property
     def relaxed(self) -> Lattice:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.parameters import Option
+from sfumato.errors import ParameterError
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import JudgedNode, Lattice
 
@@ -28,9 +29,9 @@ class NodeCost(NamedTuple):
 
 
 def ncp(lattice: Lattice, tally: JudgedNode) -> NodeCost:
-    """Return the normalised certainty penalty, added up over rows and quasi-identifiers."""
+    """Return the normalised certainty penalty, added up over rows and quasi-identifiers by their weights."""
     floor = sum(losses[level] for losses, level in zip(lattice.ladder_losses, tally.levels, strict=True))
-    spared = len(lattice.ladders) - lattice.group_losses(tally, tally.failing)
+    spared = lattice.weights.sum() - lattice.group_losses(tally, tally.failing)
     return NodeCost(floor, floor + float(tally.sizes[tally.failing] @ spared))
 
 
@@ -42,9 +43,9 @@ def discernibility(lattice: Lattice, tally: JudgedNode) -> NodeCost:
 
 
 def height(lattice: Lattice, tally: JudgedNode) -> NodeCost:
-    """Return the steps up the ladders, added up over rows; a row in a failing group goes to the top."""
-    steps = sum(tally.levels)
-    return NodeCost(lattice.rows * steps, lattice.rows * steps + tally.failing_rows * (sum(lattice.top) - steps))
+    """Return the weighted steps up the ladders, added up over rows; a row in a failing group goes to the top."""
+    steps, most = (float(lattice.weights @ np.array(levels)) for levels in (tally.levels, lattice.top))
+    return NodeCost(lattice.rows * steps, lattice.rows * steps + tally.failing_rows * (most - steps))
 
 
 METRICS: dict[str, Callable[[Lattice, JudgedNode], NodeCost]] = {
@@ -52,6 +53,16 @@ METRICS: dict[str, Callable[[Lattice, JudgedNode], NodeCost]] = {
     "discernibility": discernibility,
     "height": height,
 }
+
+
+def refuse_unweighed(lattice: Lattice, metric: str) -> None:
+    """Refuse weights of columns where the metric has nothing to weigh: discernibility counts rows alone."""
+    heavy = next((ladder for ladder, each in zip(lattice.ladders, lattice.weights, strict=True) if each != 1), None)
+    if heavy is not None and metric == "discernibility":
+        raise ParameterError(
+            f"column '{heavy.column.name}' has a weight, and discernibility counts rows and no columns; use the metric "
+            "ncp or height, or leave the weight out"
+        )
 
 
 def _height_losses(ladder: Ladder, level: int) -> Floats:

@@ -6,21 +6,32 @@ time limit, the best node so far (as Prasser et al. 2021 search lattices of many
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from sfumato.core.compiling import working_time
-from sfumato.core.parameters import OneOf, Option, Optional, Real
+from sfumato.core.parameters import Name, OneOf, Option, Optional, Real
+from sfumato.models.base import Model
+from sfumato.schema import Schema
+from sfumato.table import Table
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
-from sfumato.tabular.lattice.cheapest import cheapest
-from sfumato.tabular.lattice.full_domain import chosen_partition, recoded_partition
-from sfumato.tabular.lattice.lattice import Lattice
-from sfumato.tabular.lattice.loss import METRIC, METRICS
-from sfumato.tabular.lattice.search import refuse_large
+from sfumato.tabular.explanation import Explanation
+from sfumato.tabular.lattice.cheapest import Cheapest, cheapest
+from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node, recoded_partition
+from sfumato.tabular.lattice.lattice import Lattice, Levels
+from sfumato.tabular.lattice.limits import no_node_within
+from sfumato.tabular.lattice.loss import METRIC, METRICS, refuse_unweighed
+from sfumato.tabular.lattice.search import LARGE_SECONDS, MOST_NODES
+from sfumato.tabular.lattice.solutions import Choice, explain_choice
 from sfumato.tabular.lattice.suppression import LOCAL, SUPPRESS, most_rows, recode_in_rounds, recode_node, stands
 from sfumato.tabular.problem import Problem
 
-SECONDS = Option("How long to search; without it, until the cheapest generalisation is proven.")
+SECONDS = Option(
+    f"How long to search; without it, until the cheapest generalisation is proven, or {LARGE_SECONDS:g} where the "
+    f"lattice has more than {MOST_NODES:,} nodes."
+)
 GAP = "search_gap"  # by which share the loss could still fall, as far as the search can tell
 
 
@@ -29,8 +40,9 @@ class Optimal(PartitionAnonymizer):
     """Full-domain generalisation of least loss, at most the share `suppress` of the rows suppressed.
 
     `local=True` takes many nodes, each for rows that no node before it holds, so that few rows need wide labels.
-    `ranges` and `keep_order` are as for Mondrian. With `seconds` the search ends by then, and the steward learns by
-    which share the loss could still fall (`search_gap`); so does Ctrl-C.
+    `node` names the levels to release. `ranges` and `keep_order` are as for Mondrian. With `seconds` the search ends by
+    then, and the steward learns by which share the loss could still fall (`search_gap`); so does Ctrl-C. Without it a
+    lattice of more than 67 million nodes is searched for a minute.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [21, 22, 21, 22, 90]}))
@@ -43,6 +55,7 @@ class Optimal(PartitionAnonymizer):
     metric: Literal["ncp", "discernibility", "height"] = "ncp"
     suppress: float = 0.0
     local: bool = False
+    node: str | None = None
     ranges: Literal["text", "columns"] = "text"
     keep_order: bool = False
     seconds: float | None = None
@@ -51,6 +64,7 @@ class Optimal(PartitionAnonymizer):
         "metric": OneOf(tuple(METRICS)),
         "suppress": Real(0, 1),
         "local": OneOf((False, True)),
+        "node": Optional(Name("a node, such as '2,0,1' or 'age=2,zip=0'")),
         "ranges": OneOf(("text", "columns")),
         "keep_order": OneOf((False, True)),
         "seconds": Optional(Real(0, above=True)),
@@ -59,12 +73,15 @@ class Optimal(PartitionAnonymizer):
         "metric": METRIC,
         "suppress": SUPPRESS,
         "local": LOCAL,
+        "node": NODE,
         "ranges": RANGES,
         "keep_order": KEEP_ORDER,
         "seconds": SECONDS,
     }
     algorithm: ClassVar = "optimal"
     reads_counts: ClassVar = True
+    has_levels: ClassVar = True
+    weighs_columns: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -72,18 +89,61 @@ class Optimal(PartitionAnonymizer):
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest node, or of the best found in time; locally, those of many nodes."""
-        lattice, limit = Lattice.of(problem), most_rows(self.suppress, problem.rows)
-        lattice.tally(lattice.top)  # loads the kernels, which is no search
-        until = None if self.seconds is None else working_time() + self.seconds
+        lattice, limit = self._lattice(problem), most_rows(self.suppress, problem.rows)
+        local = self.metric if self.local else None
+        if self.node is not None:
+            return chosen_partition(
+                problem, lattice, named_node(problem, lattice, self.node, limit), self.ranges, local
+            )
         if self.local:
-            recoding = recode_in_rounds(lattice, self.metric, until)
+            recoding = recode_in_rounds(lattice, self.metric, self._until(None))
             if recoding.lost_rows(lattice) <= limit and stands(problem, lattice, recoding):
                 return recoded_partition(problem, lattice, recoding, self.ranges)
-        if until is None:
-            refuse_large(lattice, "set a limit on the search with --seconds, ")
-        found = cheapest(
-            lattice, self.metric, limit, lambda levels: stands(problem, lattice, recode_node(lattice, levels)), until
-        )
-        local = self.metric if self.local else None
-        chosen = chosen_partition(problem, lattice, found.levels or lattice.top, self.ranges, local)
-        return replace(chosen, steward={**chosen.steward, GAP: found.gap})
+        found = self._search(lattice, limit)
+        if found.levels is None:
+            raise no_node_within(lattice, limit)
+        chosen = chosen_partition(problem, lattice, found.levels, self.ranges, local)
+        notes = [*chosen.notes, *self._hurry_words(lattice)]
+        return replace(chosen, steward={**chosen.steward, GAP: found.gap}, notes=notes)
+
+    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> Explanation:
+        """Return the minimal nodes, or the cheapest where rows may be suppressed; first the released one, if known.
+
+        Where the clock ends the search, or `local` takes many nodes, it is not known.
+        """
+        lattice = self._lattice(Problem.of(table, schema, list(models)))
+        limit, released = most_rows(self.suppress, lattice.problem.rows), None
+        if self.node is not None:
+            released = named_node(lattice.problem, lattice, self.node, limit)
+        elif not self.local and self._until(lattice) is None:
+            released = self._search(lattice, limit).levels
+            if released is None:
+                raise no_node_within(lattice, limit)
+        return explain_choice(lattice, Choice(self.metric, limit, self._until(lattice)), released)
+
+    def _lattice(self, problem: Problem) -> Lattice:
+        lattice = Lattice.of(problem)
+        refuse_unweighed(lattice, self.metric)
+        lattice.tally(lattice.top)  # loads the kernels, which is no search
+        return lattice
+
+    def _search(self, lattice: Lattice, limit: int) -> Cheapest:
+        def allowed(levels: Levels) -> bool:
+            return stands(lattice.problem, lattice, recode_node(lattice, levels))
+
+        return cheapest(lattice, self.metric, limit, allowed, self._until(lattice))
+
+    def _until(self, lattice: Lattice | None) -> float | None:
+        """Return when a search must end, by `working_time`; None where it ends by itself."""
+        seconds = LARGE_SECONDS if lattice is not None and self._hurried(lattice) else self.seconds
+        return None if seconds is None else working_time() + seconds
+
+    def _hurried(self, lattice: Lattice) -> bool:
+        return self.seconds is None and math.prod(lattice.shape) > MOST_NODES
+
+    def _hurry_words(self, lattice: Lattice) -> list[str]:
+        if not self._hurried(lattice):
+            return []
+        nodes = math.prod(lattice.shape)
+        words = f"the lattice has {nodes:,} nodes, so the search ended after {LARGE_SECONDS:g} seconds at most"
+        return [f"{words}; --seconds gives it another time"]

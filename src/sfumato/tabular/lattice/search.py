@@ -17,10 +17,11 @@ from sfumato.tabular.lattice.lattice import Lattice, Levels
 
 Bools = npt.NDArray[np.bool_]
 MOST_NODES = 1 << 26
+LARGE_SECONDS = 60.0  # for a search of a lattice of more nodes, where no time is given
 
 
 def satisfying_nodes(lattice: Lattice, limit: int = 0) -> Bools:
-    """Return, by levels, which nodes leave at most `limit` rows in groups that break a model.
+    """Return, by levels, which allowed nodes leave at most `limit` rows in groups that break a model.
 
     A quasi-identifier at its top is one left out, so subsets of the quasi-identifiers are nodes too:
     small subsets are settled first, and a node is judged only when all its subsets satisfy the models
@@ -34,7 +35,7 @@ def satisfying_nodes(lattice: Lattice, limit: int = 0) -> Bools:
     >>> satisfying_nodes(Lattice.of(problem), limit=1).tolist()
     [[False, True], [True, True]]
     """
-    refuse_large(lattice, "")
+    refuse_large(lattice)
     if not lattice.prunable(limit):
         found = satisfying_nodes(lattice.relaxed, limit)
         for levels in np.argwhere(found).tolist():
@@ -49,13 +50,21 @@ def satisfying_nodes(lattice: Lattice, limit: int = 0) -> Bools:
             tell(settled / subsets, f"{settled} of {subsets} sets of columns")
             _settle(lattice, found, subset, limit)
             settled += 1
-    return found
+    return found & _allowed(lattice)
+
+
+def _allowed(lattice: Lattice) -> Bools:
+    """Return, by levels, which nodes lie within the limits of every column."""
+    inside = np.zeros(lattice.shape, dtype=np.bool_)
+    inside[tuple(slice(low, high + 1) for low, high in zip(lattice.lows, lattice.highs, strict=True))] = True
+    return inside
 
 
 def _settle(lattice: Lattice, found: Bools, subset: tuple[int, ...], limit: int) -> None:
     """Mark the nodes that keep exactly the columns of `subset` below their tops."""
     tops = [slice(top, top + 1) for top in lattice.top]
-    inner = [slice(0, top) if place in subset else tops[place] for place, top in enumerate(lattice.top)]
+    lows = lattice.lows
+    inner = [slice(lows[place], top) if place in subset else tops[place] for place, top in enumerate(lattice.top)]
     block = found[tuple(inner)]
     candidates = np.ones(block.shape, dtype=np.bool_)
     for place in subset:
@@ -86,11 +95,11 @@ def minimal(found: Bools) -> list[Levels]:
     return sorted((tuple(place) for place in np.argwhere(found & ~below).tolist()), key=lambda node: (sum(node), node))
 
 
-def refuse_large(lattice: Lattice, instead: str) -> None:
-    """Refuse a lattice of too many nodes, with what to do instead."""
+def refuse_large(lattice: Lattice) -> None:
+    """Refuse to list a lattice of too many nodes, with what to do instead."""
     nodes = math.prod(lattice.shape)
     if nodes > MOST_NODES:
         raise ParameterError(
-            f"the lattice has {nodes:,} nodes and at most {MOST_NODES:,} can be searched; {instead}use fewer "
-            "quasi-identifiers, shorter hierarchies, or Datafly"
+            f"the lattice has {nodes:,} nodes and at most {MOST_NODES:,} can be listed; use fewer quasi-identifiers, "
+            "shorter hierarchies, or --algorithm optimal, which searches without a list"
         )

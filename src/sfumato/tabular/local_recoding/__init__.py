@@ -40,8 +40,8 @@ class LocalRecoding(PartitionAnonymizer):
 
     Stops after `seconds` (the start included, compiling not), after `iterations`, or at whichever comes first; with
     `iterations` alone the seed reproduces the classes. Ctrl-C keeps the best so far. `target` names a column that
-    others will predict from the release: quasi-identifiers then weigh what they tell about it. `ranges` and
-    `keep_order` are as for Mondrian.
+    others will predict from the release: quasi-identifiers then weigh what they tell about it, times the weights that
+    the schema declares. `ranges` and `keep_order` are as for Mondrian.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [20, 25, 70, 80], "sex": ["F", "M", "M", "F"]}))
@@ -75,6 +75,7 @@ class LocalRecoding(PartitionAnonymizer):
         "keep_order": KEEP_ORDER,
     }
     algorithm: ClassVar = "local-recoding"
+    weighs_columns: ClassVar = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +108,9 @@ class LocalRecoding(PartitionAnonymizer):
         begun = working_time()
         cells = Cells.of(problem) if strata_of(problem) is None else Cells.apart(problem)
         weights = {} if self.target is None else target_weights(problem.table, problem.schema, self.target)
-        plain, weighed = penalties(problem.quasi), penalties(problem.quasi, weights)
+        declared = {column.name: column.attribute.weight or 1.0 for column in problem.quasi}
+        counted = {name: weight * weights.get(name, 1.0) for name, weight in declared.items()}
+        plain, weighed = penalties(problem.quasi), penalties(problem.quasi, counted)
 
         def search_classes(world: Problem) -> Partition:
             labels = self._labels(world, cells, weighed, begun if world is problem else working_time())

@@ -26,6 +26,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.base import Anonymizer
 from sfumato.tabular.charge import Charge
+from sfumato.tabular.level_rules import refuse_unkept
 from sfumato.tabular.private.public_columns import PublicColumn
 from sfumato.version import __version__
 
@@ -91,6 +92,7 @@ class PrivateAnonymizer(Anonymizer):
         The card says what the attack found that the class declares, run on made-up rows with randomness of its own;
         `audit=False` leaves it out, which saves a few seconds where many releases are drawn.
         """
+        refuse_unkept(self, schema)
         prepared = self.prepare(table, schema, models)
         draw = partial(prepared.draw, SecureSource() if rng is None else rng)
         release = draw() if charge is None else charge.release(table, dict(prepared.asked), prepared.promise, draw)

@@ -120,6 +120,11 @@ def domain_words(attribute: Attribute) -> tuple[str, ...] | None:
     >>> domain_words(Attribute("sex", Role.QUASI, Kind.CATEGORY, categories=("F", "M")))
     ('F', 'M')
     """
+    if attribute.hierarchy is not None and not attribute.hierarchy.public:
+        raise SchemaError(
+            f"column '{attribute.name}': the values of its hierarchy were taken from rows; declare values that "
+            "everybody may know, and delete `public = false` from its file"
+        )
     words = attribute.categories if attribute.hierarchy is None else attribute.hierarchy.leaves
     if not attribute.public or (words is None and attribute.bounds is None):
         raise SchemaError(

@@ -24,6 +24,7 @@ from sfumato.release import Card, Release
 from sfumato.release.finding import NOT_REFUTED, Finding
 from sfumato.release.row_counts import RowCounts
 from sfumato.schema import Role, Schema
+from sfumato.schema.attribute import LEVELS
 from sfumato.table import Table
 from sfumato.tabular.base import Anonymizer, PartitionAnonymizer
 from sfumato.tabular.card import ONLY_RELEASE
@@ -306,12 +307,17 @@ def _with_boxes(anonymizer: Anonymizer) -> PartitionAnonymizer:
 
 
 def _refuse_moving_values(schema: Schema) -> None:
-    """Refuse a rule under which a person's value changes when other rows come or go."""
+    """Refuse a rule under which a person's value changes when other rows come or go, and limits that are not kept."""
     for name, attribute in schema.columns.items():
         if attribute.coarsen is not None and attribute.coarsen.microaggregate is not None:
             raise SchemaError(
                 f"column '{name}': coarsening {attribute.coarsen.text} gives a person another value in each release; "
                 "declare round, bands, top, bottom or period for a series"
+            )
+        declared = next((key for key in LEVELS if getattr(attribute, key) is not None), None)
+        if declared is not None:
+            raise SchemaError(
+                f"column '{name}' declares {declared}, and a series widens ranges as it must; leave it out"
             )
 
 

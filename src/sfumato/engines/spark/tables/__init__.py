@@ -49,6 +49,7 @@ from sfumato.schema import Role, Schema
 from sfumato.tabular import Mondrian
 from sfumato.tabular.base import Anonymizer, PartitionAnonymizer, released_names
 from sfumato.tabular.changes import IDENTIFYING, WITHOUT_ROLE, dropped_columns
+from sfumato.tabular.level_rules import refuse_unkept
 from sfumato.tabular.microaggregation.base import Microaggregator
 from sfumato.tabular.problem import Problem
 
@@ -79,6 +80,7 @@ def anonymize(
     sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
     chosen = without_rows(algorithm)
+    refuse_unkept(chosen, schema)
     rows, report = take_in_rows(plain_columns(frame), schema)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     with spark_sentences("the rows cannot be counted"):
