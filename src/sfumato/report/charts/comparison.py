@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sfumato.evaluate.candidates import Candidate, front
 from sfumato.evaluate.candidates.candidate import place
 from sfumato.report.charts.svg import AFTER, BAR, INK, SOFT, draw
@@ -46,7 +44,7 @@ def risk_loss_map(candidates: Sequence[Candidate]) -> Markup:
         _scale(axes, [spot[0] for spot in spots.values()], [spot[1] for spot in spots.values()])
         steps = sorted(spots[name] for name in order if name in best)
         axes.step(*zip(*steps, strict=True), where="post", color=AFTER, linewidth=1.2, linestyle=(0, (4, 2)), zorder=2)
-        heights = _rail([_height(axes, spots[name][1]) for name in order], NAME_HEIGHT / height)
+        heights = rail_heights([_height(axes, spots[name][1]) for name in order], NAME_HEIGHT / height)
         for name, rail in zip(order, heights, strict=True):
             _point(axes, name, spots[name], rail, marked=name in best)
 
@@ -89,21 +87,29 @@ def _height(axes: Axes, loss: float) -> float:
     return (loss - low) / (high - low)
 
 
-def _rail(wanted: Sequence[float], gap: float) -> list[float]:
+def rail_heights(wanted: Sequence[float], gap: float) -> list[float]:
     """Return heights near the wanted ones, ascending, so far apart that names do not touch.
 
     Names that would touch form a block around the middle of what they want; blocks that touch are joined.
+
+    >>> rail_heights([0.25, 0.25, 0.75], 0.125)
+    [0.1875, 0.3125, 0.75]
     """
-    blocks: list[tuple[float, int]] = []  # the middle of a block, and how many names it has
+    blocks: list[tuple[float, int]] = []  # the sum of what a block's names want, and how many they are
     for height in wanted:
-        middle, size = height, 1
-        while blocks and blocks[-1][0] + gap * blocks[-1][1] / 2 > middle - gap * size / 2:
-            other, names = blocks.pop()
-            middle, size = (other * names + middle * size) / (names + size), names + size
-        blocks.append((middle, size))
-    heights = [middle + gap * (number - (size - 1) / 2) for middle, size in blocks for number in range(size)]
-    shift = max(0.0, heights[-1] - 1.0) + min(0.0, heights[0])
-    return [float(height) for height in np.array(heights) - shift]
+        block = height, 1
+        while blocks and _first(block, gap) - gap < _first(blocks[-1], gap) + gap * (blocks[-1][1] - 1):
+            other = blocks.pop()
+            block = other[0] + block[0], other[1] + block[1]
+        blocks.append(block)
+    return [_first(block, gap) + gap * number for block in blocks for number in range(block[1])]
+
+
+def _first(block: tuple[float, int], gap: float) -> float:
+    """Return the height of a block's first name: the block lies around its mean, and inside the picture."""
+    total, size = block
+    length = gap * (size - 1)
+    return max(0.0, min(total / size - length / 2, 1 - length))
 
 
 def _point(axes: Axes, name: str, spot: tuple[float, float], rail: float, *, marked: bool) -> None:
