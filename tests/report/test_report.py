@@ -112,6 +112,7 @@ def test_every_part_is_there(read: Reader) -> None:
         "What is not promised",
         "Risks",
         "Loss per column",
+        "Distances",
         "Rows and columns",
         "Class sizes",
         "Before and after",

@@ -48,6 +48,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "compare:compare",
         "Compare candidate releases: algorithms and parameters in one table of loss and risk; nothing is released.",
     ),
+    "utility": (
+        "utility:utility",
+        "Measure what a release keeps of its original: columns, pairs, classifiers and regressions; for the steward.",
+    ),
     "schema": (
         "propose:schema",
         "Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.",

@@ -3,6 +3,11 @@
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.candidates import Candidate, Comparison, compare, front
 from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasures, check, risks
+from sfumato.evaluate.distances import ColumnDistance, column_distances
+from sfumato.evaluate.learning import Learned, Learning, learning, learning_held_out
+from sfumato.evaluate.pairs import PairDistance, pair_distances
+from sfumato.evaluate.regression import Coefficient, ComparedCoefficient, Regression, regression
+from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost
 from sfumato.evaluate.workload import Workload, expected_count
@@ -10,16 +15,25 @@ from sfumato.evaluate.workload import Workload, expected_count
 __all__ = [
     "Calibration",
     "Candidate",
+    "Coefficient",
+    "ColumnDistance",
     "ColumnLoss",
+    "ComparedCoefficient",
     "Comparison",
     "Histogram",
+    "Learned",
+    "Learning",
     "Measures",
+    "PairDistance",
+    "Regression",
     "Requirement",
     "Risk",
+    "Scores",
     "SensitiveMeasures",
     "Utility",
     "Workload",
     "check",
+    "column_distances",
     "compare",
     "errors_beside",
     "expected_count",
@@ -28,6 +42,10 @@ __all__ = [
     "histogram",
     "histogram_intersection",
     "hybrid",
+    "learning",
+    "learning_held_out",
+    "pair_distances",
+    "regression",
     "risks",
     "squared_error",
     "theoretical",

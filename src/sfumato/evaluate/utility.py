@@ -158,7 +158,7 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
     if not BINS.accepts(bins):
         raise ParameterError(f"The 'bins' parameter of histogram must be {BINS.wanted}. Got {bins!r} instead.")
     column = code_original(*coarsen_table(original, schema.settled(original)), name)
-    shape = _compare(read_regions(column, released), bins)
+    shape = compare_marginals(read_regions(column, released), bins)
     if shape.edges is not None:
         return shape
     if column.attribute.hierarchy is not None:
@@ -169,7 +169,7 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
 def _loss(regions: Regions, left_out: int) -> ColumnLoss:
     cells = certainty_penalties(regions)[regions.index]
     ncp = (cells.sum() + left_out) / (len(cells) + left_out)
-    return ColumnLoss(float(ncp), _compare(regions, DISTANCE_BINS).distance)
+    return ColumnLoss(float(ncp), compare_marginals(regions, DISTANCE_BINS).distance)
 
 
 def certainty_penalties(regions: Regions) -> Floats:
@@ -195,8 +195,16 @@ def certainty_penalties(regions: Regions) -> Floats:
     return np.maximum(penalty, np.minimum(1.0, share))
 
 
-def _compare(regions: Regions, bins: int) -> Histogram:
-    """Return the two marginals of a column: a bar per category, or at most `bins` bins."""
+def compare_marginals(regions: Regions, bins: int = DISTANCE_BINS) -> Histogram:
+    """Return the two marginals of a released column: a bar per category, or at most `bins` bins.
+
+    >>> import polars as pl
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> sex = code(pl.Series("sex", ["F", "M"]), Attribute("sex", Role.QUASI, Kind.CATEGORY))
+    >>> compare_marginals(read_regions(sex, Table(pl.DataFrame({"sex": ["{F, M}", "M"]})))).after.tolist()
+    [0.5, 1.5]
+    """
     column = regions.column
     both = exact_regions(column), regions
     lost = _missing_mass(both[0]), _missing_mass(both[1])

@@ -7,6 +7,7 @@ from sfumato.report.chapters.comparison import comparison_chapter, comparison_re
 from sfumato.report.chapters.local import local_chapter, local_report
 from sfumato.report.chapters.stream import StreamRelease, stream_chapter
 from sfumato.report.chapters.table import table_chapter, table_report
+from sfumato.report.chapters.utility import utility_report
 from sfumato.report.charts.answers import answer_picture
 from sfumato.report.page.overview import Gist
 from sfumato.report.page.page import Chapter, Section, collect
@@ -30,4 +31,5 @@ __all__ = [
     "stream_chapter",
     "table_chapter",
     "table_report",
+    "utility_report",
 ]

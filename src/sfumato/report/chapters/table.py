@@ -19,6 +19,7 @@ from sfumato.report.chapters.intake import intake_sections
 from sfumato.report.chapters.promise import limits, names_and_day, promises_table, public_card
 from sfumato.report.chapters.risk import ClassSizes, risks_before_and_after, sizes_and_chart
 from sfumato.report.chapters.signing import card_warnings, table_warnings
+from sfumato.report.chapters.utility import released_distances
 from sfumato.report.page.markup import Markup, element, figure, fold, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section, collect
@@ -234,6 +235,7 @@ def _picture(evidence: Evidence, name: str) -> Markup:
 SECTIONS = {  # what decides first, then the evidence
     "Risks": risks_before_and_after,
     "Loss per column": loss_per_column,
+    "Distances": released_distances,
     "Rows and columns": rows_and_columns,
     "Class sizes": class_sizes,
     "Before and after": before_and_after,
