@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import audit
 import check
 import classifier
+import compare
 import gate
 import growth
 import growth_plot
@@ -47,6 +48,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         memory,
         check,
         classifier,
+        compare,
         lattice,
         local_recoding,
         republish,

@@ -65,6 +65,7 @@ def compare(
     varied: VariedOptions = VariedOptions(),
     reading: InputOptions = InputOptions(),
     intake: IntakeOptions = IntakeOptions(),
+    target: str | None = None,
     made_up_rows: Whole = MADE_UP_ROWS,
     html: Annotated[Path | None, Parameter(metavar="PAGE")] = None,
     release: Annotated[str | None, Parameter(metavar="NAME")] = None,
@@ -83,6 +84,7 @@ def compare(
         table: File to read: CSV (also .gz), Excel, Parquet, JSON lines or Arrow; - is standard input; or a table,
             postgresql://USER@HOST/DATABASE#TABLE.
         algorithms: Algorithms to try, separated by commas; each with the parameters that it takes.
+        target: Column that a classifier learns from each candidate, tested on the original rows; needs scikit-learn.
         made_up_rows: How many rows to make up for private algorithms: a number that is public.
         html: HTML file for the comparison, with a picture of risk and loss; do not publish it.
         release: Make the candidate of this name, as sfumato anonymize does with its parameters; needs -o.
@@ -114,11 +116,12 @@ def compare(
             step("reading")
             private = all(proposal.anonymizer.private for proposal in proposals)
             original = None if private else _read(table, schema, intake, staging)
-            comparison = _compare_proposals(original, schema, proposals, made_up_rows or 0)
+            comparison = _compare_proposals(original, schema, proposals, target, made_up_rows or 0)
             shown.take_all(comparison, step, interrupts)
+        remarks = [] if shown.interrupted else comparison.remarks
         if page is not None:
-            fill(page, _page(shown.candidates, comparison))
-    shown.end(html)
+            fill(page, _page(shown.candidates, comparison, remarks))
+    shown.end(html, remarks)
     if shown.interrupted:
         return INTERRUPTED
     return 0 if any(candidate.made for candidate in shown.candidates) else 2
@@ -136,7 +139,7 @@ class _Shown:
     def take_all(self, comparison: Comparison, step: Steps, interrupts: Interrupts) -> None:
         """Print every candidate; Ctrl-C ends it, and what is there stays."""
         self._all, self._private = len(comparison), comparison.private
-        lines = CandidateLines(comparison.names, comparison.sensitive)
+        lines = CandidateLines(comparison.names, comparison.sensitive, comparison.scores)
         if not self._json:
             self._print(NO_ROWS if comparison.private else STEWARD)
             self._print(lines.header)
@@ -154,7 +157,7 @@ class _Shown:
         if self.interrupted and not self.candidates:
             raise KeyboardInterrupt
 
-    def end(self, html: Path | None) -> None:
+    def end(self, html: Path | None, remarks: Sequence[str]) -> None:
         """Print which candidates are worth a look, and what the columns mean."""
         from sfumato.evaluate import front
 
@@ -162,7 +165,7 @@ class _Shown:
         if not self._json:
             lines = [f"no other candidate has less loss and no more risk: {', '.join(best)}"] if best else []
             page = [] if html is None else [f"page (do not publish): {html}"]
-            for text in (*lines, *LEGEND, *page):
+            for text in (*lines, *LEGEND, *remarks, *page):
                 self._print(single_line(text))
         if self.interrupted:
             sys.stderr.write(f"sfumato: {STOPPED.format(done=len(self.candidates), all=self._all)}\n")
@@ -199,17 +202,17 @@ def _read(table: Path | str, schema: Schema, intake: IntakeOptions, staging: Sta
 
 
 def _compare_proposals(
-    table: Table | None, schema: Schema, proposals: Sequence[Proposal], made_up_rows: int
+    table: Table | None, schema: Schema, proposals: Sequence[Proposal], target: str | None, made_up_rows: int
 ) -> Comparison:
     from sfumato.evaluate import Comparison
 
-    return Comparison.of(table, schema, proposals, made_up_rows=made_up_rows)
+    return Comparison.of(table, schema, proposals, target=target, made_up_rows=made_up_rows)
 
 
-def _page(candidates: Sequence[Candidate], comparison: Comparison) -> str:
+def _page(candidates: Sequence[Candidate], comparison: Comparison, remarks: Sequence[str]) -> str:
     from sfumato.report import comparison_report
 
-    return comparison_report(candidates, total=len(comparison), raw=not comparison.private)
+    return comparison_report(candidates, total=len(comparison), raw=not comparison.private, remarks=remarks)
 
 
 def _as_options(chosen: Proposal) -> tuple[ModelOptions, AlgorithmOptions]:

@@ -346,3 +346,20 @@ def test_only_what_changes_a_release_is_varied() -> None:
     from sfumato.tabular.proposals import option_names
 
     assert option_names(kinds) == ["relaxed"]
+
+
+def test_a_classifier_learns_less_from_wider_classes() -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    frame = sf.samples.patients(600).with_columns((pl.col("age") > 45).cast(pl.String).alias("old"))
+    schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["old"], other="drop")
+    comparison = sf.compare(sf.Table(frame), schema, ["mondrian"], k=[2, 300], target="old")
+    fine, wide = comparison
+    assert comparison.scores == ["learns old"]
+    assert fine.scores["learns old"] > 0.95
+    assert wide.scores["learns old"] < 0.8
+    [remark] = comparison.remarks
+    assert remark.startswith("learns old: balanced accuracy of gradient boosting")
+    with pytest.raises(
+        ParameterError, match="target 'oldd' is no quasi-identifier and not sensitive; did you mean 'old'"
+    ):
+        sf.compare(sf.Table(frame), schema, ["mondrian"], target="oldd")

@@ -14,6 +14,7 @@ from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
 from sfumato.evaluate.candidates.candidate import Candidate, front
 from sfumato.evaluate.candidates.made_up import ROWS
+from sfumato.evaluate.candidates.target import TargetScore
 from sfumato.evaluate.candidates.trial import Measure, TrialRows, try_out
 from sfumato.random import Source
 from sfumato.release import Release
@@ -48,6 +49,7 @@ class Comparison(Iterator[Candidate]):
         proposals: Sequence[Proposal],
         *,
         made_up_rows: int = ROWS,
+        target: str | None = None,
         measures: Mapping[str, Measure] | None = None,
     ) -> Self:
         """Return the comparison of these candidates; no table is needed where all of them are private."""
@@ -55,12 +57,28 @@ class Comparison(Iterator[Candidate]):
             raise ParameterError(
                 f"The 'made_up_rows' parameter of compare must be {Whole(1).wanted}. Got {made_up_rows!r} instead."
             )
-        return cls(proposals, TrialRows(table, schema, measures or {}, made_up_rows))
+        learnt = None if target is None else TargetScore(target)
+        every: dict[str, Measure] = {**({} if learnt is None else {learnt.name: learnt}), **(measures or {})}
+        comparison = cls(proposals, TrialRows(table, schema, every, made_up_rows))
+        if learnt is not None and not comparison.private:
+            learnt.refuse_unknown(comparison._rows.shared.plain.schema)  # its own
+        return comparison
 
     @property
     def sensitive(self) -> tuple[str, ...]:
         """The sensitive columns, which guesses are about."""
         return () if self.private else tuple(self._rows.shared.sensitive)
+
+    @property
+    def scores(self) -> list[str]:
+        """The names of further measures."""
+        return list(self._rows.measures)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What further measures mean, in sentences, as far as they say so; asked for when candidates are there."""
+        told = [getattr(measure, "sentence", "") for measure in self._rows.measures.values()]
+        return [sentence for sentence in told if sentence]
 
     @property
     def private(self) -> bool:
@@ -99,6 +117,7 @@ def compare(
     algorithms: Sequence[str] = ALGORITHMS,
     *,
     made_up_rows: int = ROWS,
+    target: str | None = None,
     measures: Mapping[str, Measure] | None = None,
     **parameters: Any,
 ) -> Comparison:
@@ -107,7 +126,8 @@ def compare(
     `parameters` are options of `sfumato anonymize` with a value or a list of values each, of models (`k=[5, 10]`) and
     of algorithms (`suppress=[0, 0.02]`); k is 2, 5, 10 and 20 where no model is named. What cannot be made is a
     candidate that says why. Private algorithms (`safepub`, `private-mondrian`) are tried on so many `made_up_rows`
-    from the schema, never on the table. `measures` are further functions of original, schema and released table.
+    from the schema, never on the table. With a `target`, a classifier learns that column from each candidate.
+    `measures` are further functions of original, schema and released table.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -119,7 +139,7 @@ def compare(
     """
     given = {name: _listed(value) for name, value in parameters.items()}
     proposals = propose([algorithms] if isinstance(algorithms, str) else algorithms, given, schema)
-    return Comparison.of(table, schema, proposals, made_up_rows=made_up_rows, measures=measures)
+    return Comparison.of(table, schema, proposals, made_up_rows=made_up_rows, target=target, measures=measures)
 
 
 def _listed(value: Any) -> list[Any]:

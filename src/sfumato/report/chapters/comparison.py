@@ -47,21 +47,36 @@ RELEASING = "Add the file, its columns and an output; or give its name: sfumato 
 
 
 def comparison_report(
-    candidates: Sequence[Candidate], *, title: str = TITLE, about: str = "", total: int | None = None, raw: bool = True
+    candidates: Sequence[Candidate],
+    *,
+    title: str = TITLE,
+    about: str = "",
+    total: int | None = None,
+    raw: bool = True,
+    remarks: Sequence[str] = (),
 ) -> str:
     """Return the page of candidates as one self-contained HTML text; `total` is how many there should have been.
+
+    `raw` is False where all were simulated on made-up rows; `remarks` say what further measures mean.
 
     >>> page = comparison_report([Candidate("a", "sfumato anonymize", loss=0.1, highest_risk=0.5)])
     >>> "Do not publish" in page, "no script" in page, "<script" in page
     (True, False, False)
     """
-    return collect(title, [comparison_chapter(candidates, heading=title, total=total, raw=raw)], about=about)
+    return collect(
+        title, [comparison_chapter(candidates, heading=title, total=total, raw=raw, remarks=remarks)], about=about
+    )
 
 
 def comparison_chapter(
-    candidates: Sequence[Candidate], *, heading: str = TITLE, total: int | None = None, raw: bool = True
+    candidates: Sequence[Candidate],
+    *,
+    heading: str = TITLE,
+    total: int | None = None,
+    raw: bool = True,
+    remarks: Sequence[str] = (),
 ) -> Chapter:
-    """Return the candidates as a chapter; `raw` is False where all were simulated on made-up rows.
+    """Return the candidates as a chapter of a page, as `comparison_report` does.
 
     >>> chapter = comparison_chapter([Candidate("a", "", refusal="the table has 3 rows")])
     >>> [section.heading for section in chapter.sections]
@@ -79,7 +94,7 @@ def comparison_chapter(
         sections.append(Section("Not made", _refused(refused)))
     if measured or simulated:
         sections.append(Section("Make one of them", _commands([*measured, *simulated])))
-    sections.append(Section("What the numbers mean", _meanings()))
+    sections.append(Section("What the numbers mean", _meanings(remarks)))
     warnings = _warnings(candidates, total)
     return Chapter(heading, _summary(candidates), sections, RAW if raw else "", warnings=warnings)
 
@@ -208,5 +223,8 @@ def _commands(made: Sequence[Candidate]) -> Markup:
     return join([element("p", RELEASING), grid("What makes each candidate", [], rows, words=True)])
 
 
-def _meanings() -> Markup:
-    return grid("The columns", [], [list(entry) for entry in MEANINGS.items()], words=True)
+def _meanings(remarks: Sequence[str]) -> Markup:
+    """Return what the columns mean; a remark begins with the name of its column."""
+    further = [[name, sentence(words)] for name, _, words in (remark.partition(": ") for remark in remarks)]
+    rows = [*([name, words] for name, words in MEANINGS.items()), *further]
+    return grid("The columns", [], rows, words=True)
