@@ -14,6 +14,7 @@ import arx_lattice
 import audit
 import check
 import classifier
+import compare
 import gate
 import growth
 import growth_plot
@@ -49,6 +50,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         memory,
         check,
         classifier,
+        compare,
         lattice,
         arx_lattice,
         local_recoding,

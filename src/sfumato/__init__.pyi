@@ -26,6 +26,7 @@ from .dp import sum as sum  # noqa: A004 - the field's own names
 from .dp import variance as variance
 from .engines import spark as spark
 from .errors import SfumatoError as SfumatoError
+from .evaluate import compare as compare
 from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import read_hierarchy as read_hierarchy
 from .models import AlphaK as AlphaK

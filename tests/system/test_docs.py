@@ -20,7 +20,19 @@ import sfumato as sf
 from sfumato.hierarchy.file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ("table", "reading", "hierarchies", "series", "queries", "local", "streams", "audit", "utility", "spark")
+GUIDES = (
+    "table",
+    "compare",
+    "reading",
+    "hierarchies",
+    "series",
+    "queries",
+    "local",
+    "streams",
+    "audit",
+    "utility",
+    "spark",
+)
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
 SLOW = tuple(
     f"docs/guides/{guide}.md"

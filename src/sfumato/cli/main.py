@@ -44,6 +44,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "check:check",
         "Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.",
     ),
+    "compare": (
+        "compare:compare",
+        "Compare candidate releases: algorithms and parameters in one table of loss and risk; nothing is released.",
+    ),
     "utility": (
         "utility:utility",
         "Measure what a release keeps of its original: columns, pairs, classifiers and regressions; for the steward.",

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from cyclopts import Parameter
 
-from sfumato.cli.options import Flag, Whole
-from sfumato.core.parameters import Validated
+from sfumato.cli.options import Flag, Whole, names
+from sfumato.core.parameters import Option, Validated
+from sfumato.errors import ParameterError
 
 Classes = Mapping[str, type[Validated]]
+SWITCH = {"yes": True, "no": False}
 PAIR: dict[str, Any] = {"metavar": "LOW HIGH", "allow_leading_hyphen": True, "negative": ()}
 
 
@@ -41,6 +43,52 @@ def parameter_group(title: str, words: str, classes: Classes) -> type[Any]:
     3
     """
     return _group(title, title, words, list(_fields(classes)))
+
+
+def list_group(title: str, words: str, classes: Classes, only: Sequence[str]) -> type[Any]:
+    """Return a group of those of the options that classes take that are named, each as a list of values.
+
+    >>> from sfumato.models import KAnonymity
+    >>> list_group("Models", "What holds.", {"k-anonymity": KAnonymity}, ["k"])(k=("3,5",)).k
+    ('3,5',)
+    """
+    listed: Any = {"negative": (), "show_default": False}
+    entries = []
+    for name, (hint, sentences) in _gathered(classes).items():
+        shown = "no,yes" if _plain_hint(hint) is bool else "VALUES"
+        annotation = Annotated[tuple[str, ...], Parameter(help=_sentences(sentences), metavar=shown, **listed)]
+        entries += [(name, annotation, ())] if name in only else []
+    return _group(title, title, words, entries)
+
+
+def given_lists(options: Any, classes: Classes) -> dict[str, list[Any]]:
+    """Return the values of each option of a list group that a person gave, of the type that the classes take.
+
+    >>> from sfumato.models import KAnonymity
+    >>> classes = {"k-anonymity": KAnonymity}
+    >>> given_lists(list_group("Models", "What holds.", classes, ["k"])(k=("3,5", "9")), classes)
+    {'k': [3, 5, 9]}
+    """
+    hints = {name: hint for name, (hint, _) in _gathered(classes).items()}
+    asked = {name: names(texts) for name, texts in given(options).items() if texts}
+    return {name: [_value(name, hints[name], text) for text in texts] for name, texts in asked.items()}
+
+
+def _value(name: str, hint: Any, text: str) -> Any:
+    """Return one value of a list as its option takes it."""
+    kind = _plain_hint(hint)
+    if kind is bool and text in SWITCH:
+        return SWITCH[text]
+    try:
+        if kind in {int, float}:
+            return kind(text)
+    except ValueError:
+        pass
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if kind is str or text in choices:
+        return text
+    wanted = {int: "integers", float: "numbers", bool: "yes and no"}.get(kind, ", ".join(map(str, choices)))
+    raise ParameterError(f"{Option('').flag(name)} takes {wanted}, by commas; found '{text}'")
 
 
 def names_of(classes: Classes) -> tuple[str, ...]:
@@ -76,16 +124,24 @@ def _group(title: str, name: str, words: str, entries: Sequence[tuple[str, Any, 
 
 def _fields(classes: Classes) -> Iterator[tuple[str, Any, Any]]:
     """Yield each option once, with the type of the first class that takes it and the sentences of all."""
+    for name, (hint, sentences) in _gathered(classes).items():
+        annotation, default = _as_option(hint, _sentences(sentences))
+        yield name, annotation, default
+
+
+def _gathered(classes: Classes) -> dict[str, tuple[Any, dict[str, dict[str, str]]]]:
+    """Return each option's type, and its sentences with the classes that take it so and their defaults."""
     entries: dict[str, tuple[Any, dict[str, dict[str, str]]]] = {}
     for called, kind in classes.items():
         hints = get_type_hints(kind)
         for parameter, option in kind.OPTIONS.items():
             _, sentences = entries.setdefault(option.name or parameter, (hints[parameter], {}))
             sentences.setdefault(option.words, {})[called] = _default(kind, parameter)
-    for name, (hint, sentences) in entries.items():
-        words = " ".join(_sentence(text, takers) for text, takers in sentences.items())
-        annotation, default = _as_option(hint, words)
-        yield name, annotation, default
+    return entries
+
+
+def _sentences(sentences: Mapping[str, Mapping[str, str]]) -> str:
+    return " ".join(_sentence(text, takers) for text, takers in sentences.items())
 
 
 def _default(kind: type[Validated], parameter: str) -> str:
@@ -111,11 +167,17 @@ def _sentence(text: str, takers: Mapping[str, str]) -> str:
 
 def _as_option(hint: Any, words: str) -> tuple[Any, Any]:
     """Return a parameter's type as an option that may be left out, with its default."""
-    if get_origin(hint) in {Union, UnionType}:
-        hint = next(part for part in get_args(hint) if part is not type(None))
+    hint = _plain_hint(hint)
     if hint is bool:
         return Annotated[Flag, Parameter(help=words)], False
     if hint is int:
         return Annotated[Whole, Parameter(help=words)], None
     shape = PAIR if get_origin(hint) is tuple else {}
     return Annotated[hint | None, Parameter(help=words, show_default=False, **shape)], None
+
+
+def _plain_hint(hint: Any) -> Any:
+    """Return a type without the None that it may also be."""
+    if get_origin(hint) in {Union, UnionType}:
+        return next(part for part in get_args(hint) if part is not type(None))
+    return hint

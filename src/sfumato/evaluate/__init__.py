@@ -1,6 +1,7 @@
 """How useful and how risky a released table is, and how far a released stream lies from the true one."""
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
+from sfumato.evaluate.candidates import Candidate, Comparison, compare, front
 from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasures, check, risks
 from sfumato.evaluate.distances import ColumnDistance, column_distances
 from sfumato.evaluate.learning import Learned, Learning, learning, learning_held_out
@@ -14,10 +15,12 @@ from sfumato.evaluate.workload import Workload, expected_count
 
 __all__ = [
     "Calibration",
+    "Candidate",
     "Coefficient",
     "ColumnDistance",
     "ColumnLoss",
     "ComparedCoefficient",
+    "Comparison",
     "Histogram",
     "Learned",
     "Learning",
@@ -33,9 +36,11 @@ __all__ = [
     "Workload",
     "check",
     "column_distances",
+    "compare",
     "errors_beside",
     "expected_count",
     "experimental",
+    "front",
     "histogram",
     "histogram_intersection",
     "hybrid",

@@ -167,7 +167,7 @@ def learning(
     >>> sorted(found.classifiers)
     ['gradient boosting', 'logistic regression']
     """
-    setting = _Setting.of(original, schema, target, features, folds, seed)
+    setting = LearningSetting.of(original, schema, target, features, folds, seed)
     shown = setting.space.sample({name: read_regions(column, released) for name, column in setting.columns.items()})
     return setting.measure([shown], seen=True)
 
@@ -195,7 +195,7 @@ def learning_held_out(
     >>> found.classifiers["logistic regression"].released == found.classifiers["logistic regression"].original
     True
     """
-    setting = _Setting.of(original, schema, target, features, folds, seed)
+    setting = LearningSetting.of(original, schema, target, features, folds, seed)
     samples = []
     for fold, part in enumerate(setting.parts):
         kept = np.ones(original.rows, dtype=np.bool_)
@@ -208,8 +208,18 @@ def learning_held_out(
 
 
 @dataclass(frozen=True, eq=False)
-class _Setting:
-    """What is learnt from what, and which original rows are tested together."""
+class LearningSetting:
+    """What is learnt from what, and which original rows are tested together.
+
+    Whoever compares releases of one table makes it once, and codes the original once.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(200))
+    >>> schema = sf.Schema.from_roles(quasi=["age", "sex"], sensitive=["disease"], other="drop")
+    >>> setting = LearningSetting.of(people, schema, "disease", None, folds=2, seed=0)
+    >>> setting.score(people, TREES).accuracy > setting.score_of_originals(TREES).accuracy  # it has seen the rows
+    True
+    """
 
     space: _Space
     columns: Mapping[str, Column]
@@ -220,7 +230,7 @@ class _Setting:
     @classmethod
     def of(
         cls, original: Table, schema: Schema, target: str, features: Sequence[str] | None, folds: int, seed: int
-    ) -> _Setting:
+    ) -> LearningSetting:
         """Return the setting; rows of one person are tested together."""
         for name, given, rule in (("folds", folds, FOLDS), ("seed", seed, SEED)):
             if not rule.accepts(given):
@@ -267,6 +277,20 @@ class _Setting:
             rows_trained=counted,
             rows_left_out=int(np.mean([len(sample.cells) for sample in shown])) - counted,
         )
+
+    def score(self, released: Table, name: str) -> Scores:
+        """Return the scores of one classifier that is trained on a release, over all original rows."""
+        sides = {column: read_regions(coded, released) for column, coded in self.columns.items()}
+        sample, every = self.space.sample(sides), self.known.take(self.known.told)
+        told = sample.take(sample.told)
+        return Scores.of(every.truth, train_with(name, told.cells, told.shares, self.seed)(every.cells))
+
+    def score_of_originals(self, name: str) -> Scores:
+        """Return the scores of one classifier that is trained on the original rows of the other folds."""
+        tests = [self.known.take(part[self.known.told[part]]) for part in self.parts]
+        others = [self._others(fold) for fold in range(len(self.parts))]
+        trained = [train_with(name, sample.cells, sample.shares, self.seed) for sample in others]
+        return _over(trained, tests)[0]
 
     @property
     def columns_target(self) -> str:

@@ -167,13 +167,21 @@ def histogram(original: Table, schema: Schema, released: Table, name: str, bins:
 
 
 def _loss(regions: Regions, left_out: int) -> ColumnLoss:
-    cells = _ncp(regions)[regions.index]
+    cells = certainty_penalties(regions)[regions.index]
     ncp = (cells.sum() + left_out) / (len(cells) + left_out)
     return ColumnLoss(float(ncp), compare_marginals(regions, DISTANCE_BINS).distance)
 
 
-def _ncp(regions: Regions) -> Floats:
-    """Return the normalised certainty penalty of each region."""
+def certainty_penalties(regions: Regions) -> Floats:
+    """Return the normalised certainty penalty (NCP) of each region.
+
+    >>> import polars as pl
+    >>> from sfumato.schema import Attribute
+    >>> from sfumato.table.coding import code
+    >>> age = code(pl.Series("age", [20, 60]), Attribute("age", Role.QUASI, Kind.INTEGER))
+    >>> certainty_penalties(read_regions(age, Table(pl.DataFrame({"age": ["20", "[20-30]", "*"]})))).tolist()
+    [0.0, 0.25, 1.0]
+    """
     valued = np.diff(regions.starts) > 0
     penalty = np.where(regions.missing & valued, 1.0, 0.0)
     if not valued.any():

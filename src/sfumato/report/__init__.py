@@ -3,6 +3,7 @@
 from sfumato.report.chapters.answers import answers_chapter
 from sfumato.report.chapters.audit import audit_chapter, audit_report, findings_chapter
 from sfumato.report.chapters.cluster import cluster_report
+from sfumato.report.chapters.comparison import comparison_chapter, comparison_report
 from sfumato.report.chapters.local import local_chapter, local_report
 from sfumato.report.chapters.population import population_chapter, population_report
 from sfumato.report.chapters.stream import StreamRelease, stream_chapter
@@ -23,6 +24,8 @@ __all__ = [
     "audit_report",
     "cluster_report",
     "collect",
+    "comparison_chapter",
+    "comparison_report",
     "findings_chapter",
     "local_chapter",
     "local_report",

@@ -51,7 +51,8 @@ class Partition:
     and in `measures` what it has to say about the released rows; without, ranges are tight. What is measured
     against the original goes into `steward`, never on the card, and sentences about it into `notes`; `changes` are
     sentences of the card, from released values alone. `blind` says that the classes would be the same had
-    the members of each exchanged their sensitive values, which takes a proof.
+    the members of each exchanged their sensitive values, which takes a proof. `levels` tells for each column which
+    levels of its hierarchy were chosen, lowest and highest, and which one is the top.
     """
 
     points: Numbering
@@ -63,6 +64,7 @@ class Partition:
     blind: bool = False
     notes: Sequence[str] = ()
     changes: Sequence[str] = ()
+    levels: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
     @property
     def leaves_out(self) -> bool:
@@ -227,7 +229,7 @@ class PartitionAnonymizer(Anonymizer):
     ) -> Release:
         settled = self.settle(problem, partition)
         order = None if drawn is None else _order_of(settled.kept, drawn())
-        table = _write_rows(settled, order)
+        table = write_rows(settled, order)
         card = self.card(settled, table.names, seeded=not source.secure and not self.keep_order)
         return Release(table, card, steward=partition.steward, notes=[*problem.notes, *partition.notes])
 
@@ -312,8 +314,15 @@ def _with_suppression(card: Card, partition: Partition) -> Card:
     return msgspec.structs.replace(card, released=released, warnings=warnings)
 
 
-def _write_rows(settled: Settled, order: npt.NDArray[np.int64] | None) -> Table:
-    """Return the released rows in their final order, columns in the order they came in."""
+def write_rows(settled: Settled, order: npt.NDArray[np.int64] | None = None) -> Table:
+    """Return the released rows in their final order, columns in the order they came in.
+
+    >>> import sfumato as sf
+    >>> people = sf.Table.from_frame(sf.samples.patients(9).select("age"))
+    >>> problem = Problem.of(people, sf.Schema.from_roles(quasi=["age"]), [sf.KAnonymity(9)])
+    >>> write_rows(sf.Mondrian().settle(problem, sf.Mondrian().partition(problem))).rows
+    9
+    """
     problem, coarse = settled.problem, settled.coarse
     released_names(problem.schema, coarse)
     shown = settled.row_class if order is None else settled.row_class[order]

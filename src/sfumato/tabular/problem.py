@@ -58,25 +58,39 @@ class Problem:
             table = take_in(table, schema)
         if not settled.names(Role.QUASI):
             raise SchemaError("no column has the role quasi; name the columns an attacker may know")
-        wanted = {model.sensitive for model in models if model.sensitive is not None}
-        for name in sorted(wanted):
-            table.held(name)
-            if name not in settled.names(Role.SENSITIVE):
-                raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
+        _refuse_undeclared(models, table, settled)
         person = persons_of(table, settled)
         table, settled = coarsen_table(table, settled)
         rows = None if weights is None else int(weights.sum())
         quasi = [code_held(table.held(name), settled.columns[name], code, rows) for name in settled.names(Role.QUASI)]
-        sensitive = {
-            name: only_observed(code_held(table.held(name), settled.columns[name], code_sensitive, rows))
-            for name in sorted(wanted)
-        }
-        notes = [note for name in sensitive for note in value_notes(table.counted(name)[0], sensitive[name], weights)]
         unique = unique_columns(table, settled, person) if weights is None else {}
         refuse_unique(unique, settled)
-        problem = cls(table, settled, models, quasi, sensitive, person, weights, unique=unique, notes=notes)
-        refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
-        return problem
+        return cls(table, settled, [], quasi, {}, person, weights, unique=unique).asking(models)
+
+    def asking(self, models: Sequence[Model]) -> Problem:
+        """The same rows under other models, as `of` gives them; what was coded and counted of the rows is kept.
+
+        >>> import polars as pl
+        >>> from sfumato.models import KAnonymity
+        >>> people = Table(pl.DataFrame({"age": [20, 20, 31]}))
+        >>> problem = Problem.of(people, Schema.from_roles(quasi=["age"]), [KAnonymity(2)])
+        >>> problem.asking([KAnonymity(3)]).quasi[0] is problem.quasi[0]
+        True
+        """
+        _refuse_undeclared(models, self.table, self.schema)
+        sensitive = {name: self.sensitive.get(name) or self.code_sensitive(name) for name in _wanted(models)}
+        table, weights = self.table, self.weights
+        notes = [note for name in sensitive for note in value_notes(table.counted(name)[0], sensitive[name], weights)]
+        other = replace(self, models=models, sensitive=sensitive, notes=notes)
+        if list(sensitive) == list(self.sensitive):  # then neither of these depends on the models
+            vars(other).update({name: vars(self)[name] for name in ("points", "whole") if name in vars(self)})
+        refuse_impossible(models, other.whole, "rows" if self.person is None else "persons")
+        return other
+
+    def code_sensitive(self, name: str) -> Column:
+        """Return a sensitive column coded for models: every value that occurs, and no other."""
+        rows = None if self.weights is None else int(self.weights.sum())
+        return only_observed(code_held(self.table.held(name), self.schema.columns[name], code_sensitive, rows))
 
     @property
     def rows(self) -> int:
@@ -155,6 +169,19 @@ class Problem:
         """Whether some rows may be a class: every model holds, or every one of `models`, by its slow criterion."""
         one = self.class_of(rows, weights)
         return not any(model.failing(one)[0] for model in (self.models if models is None else models))
+
+
+def _wanted(models: Sequence[Model]) -> list[str]:
+    """Return the sensitive columns that models speak of."""
+    return sorted({model.sensitive for model in models if model.sensitive is not None})
+
+
+def _refuse_undeclared(models: Sequence[Model], table: Table, settled: Schema) -> None:
+    """Refuse models of columns that are not declared as sensitive."""
+    for name in _wanted(models):
+        table.held(name)
+        if name not in settled.names(Role.SENSITIVE):
+            raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
 
 
 def value_notes(series: pl.Series, column: Column, weights: npt.NDArray[np.int64] | None = None) -> list[str]:

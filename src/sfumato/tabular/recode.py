@@ -5,6 +5,7 @@ Generalisation as Samarati & Sweeney (1998) describe it; the texts are those of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from sfumato.table.coded import Coded, smallest_type
 from sfumato.table.coding import Codes, Column
 
 Index = npt.NDArray[np.int64]
+MASK_BITS = 64
+BITS = np.arange(MASK_BITS, dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,25 +148,41 @@ def limit_columns(
 
 
 def _sets(column: Column, codes: Codes, classes: Index, count: int) -> Coarse:
+    words = [column.text(code) for code in range(column.size)]
+    if column.size <= MASK_BITS:
+        masks, index = _equal_masks(codes, classes, count)
+        texts = [_set_text(column, words, np.flatnonzero(mask >> BITS & np.uint64(1))) for mask in masks]
+        return distinct_texts(column.name, texts, index)
     pairs = np.unique(classes * column.size + codes)
     owners, members = np.divmod(pairs, column.size)
     bounds = np.searchsorted(owners, np.arange(count + 1))
     index = np.empty(count, dtype=np.int64)
     seen: dict[bytes, int] = {}
-    texts: list[str | None] = []
+    texts = []
     for number in range(count):
         part = members[bounds[number] : bounds[number + 1]]
         place = seen.setdefault(part.tobytes(), len(texts))
         if place == len(texts):
-            texts.append(_set_text(column, part))
+            texts.append(_set_text(column, words, part))
         index[number] = place
     return distinct_texts(column.name, texts, index)
 
 
-def _set_text(column: Column, members: Index) -> str | None:
+def _equal_masks(codes: Codes, classes: Index, count: int) -> tuple[npt.NDArray[np.uint64], Index]:
+    """Return the different sets of codes as bits of a word, by their first class, and which of them each class has."""
+    masks = np.zeros(count, dtype=np.uint64)
+    np.bitwise_or.at(masks, classes, np.uint64(1) << codes.astype(np.uint64))
+    found, first, index = np.unique(masks, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return found[order], rank[index]
+
+
+def _set_text(column: Column, words: Sequence[str], members: Index) -> str | None:
     if column.has_missing and members.tolist() == [0]:
         return mark_text(column)
-    return set_text([column.text(int(code)) for code in members])
+    return set_text([words[code] for code in members.tolist()])
 
 
 def distinct_texts(name: str, values: list[object] | list[str | None] | list[str], index: Index) -> Coarse:

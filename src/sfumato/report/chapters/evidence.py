@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from sfumato.core.cells import SUPPRESSED
 from sfumato.evaluate.check import Measures, Risk, check, risks, written_groups
+from sfumato.evaluate.released_rows import rows_with_values
 from sfumato.evaluate.utility import Utility, utility
 from sfumato.models.groups import Groups
 from sfumato.release import Card, Release
 from sfumato.release.row_counts import ADDED, STARRED, RowCounts
 from sfumato.schema import Role, Schema
 from sfumato.table import Table
-from sfumato.tabular.anatomy import COUNT, GROUP, SENSITIVE
+from sfumato.tabular.anatomy import GROUP
 from sfumato.tabular.coarsen import coarsen_table
 
 
@@ -53,7 +54,7 @@ class Evidence:
         """Return the evidence, measured."""
         table, settled = coarsen_table(table, schema.settled(table))
         quasi, sensitive = settled.names(Role.QUASI), settled.names(Role.SENSITIVE)
-        released = _rows_with_values(release)
+        released = rows_with_values(release)
         shown = [column.name for column in release.card.released.columns if column.role == Role.QUASI]
         classes = [GROUP] if release.companions else shown
         return cls(
@@ -140,13 +141,3 @@ def _measures_after(
     """Return the measures of the release: risks by the released columns, sensitive values by the classes."""
     found = check(released, shown, sensitive, schema=schema)
     return replace(found, sensitive=check(released, classes, sensitive, schema=schema).sensitive)
-
-
-def _rows_with_values(release: Release) -> Table:
-    """Return the released rows; where sensitive values are in a second table, each group's go to its rows in turn."""
-    if SENSITIVE not in release.companions:
-        return release.table
-    values = release.companions[SENSITIVE].frame
-    names = [name for name in values.columns if name != COUNT]
-    dealt = values.select(pl.col(names).repeat_by(COUNT)).explode(names).sort(GROUP).drop(GROUP)
-    return Table(pl.concat([release.table.frame.sort(GROUP), dealt], how="horizontal"))

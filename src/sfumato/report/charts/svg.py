@@ -70,8 +70,8 @@ def refuse_without_matplotlib() -> None:
         raise MissingExtraError("reports need matplotlib; pip install 'sfumato[report]'") from error
 
 
-def draw(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> Markup:
-    """Return what `paint` draws as inline SVG of `height` pixels; `label` says it in words.
+def draw(name: str, height: int, label: str, paint: Callable[[Axes], None], *, width: int = WIDTH) -> Markup:
+    """Return what `paint` draws as inline SVG of `height` and `width` pixels; `label` says it in words.
 
     `name` keeps the picture's inner references apart from those of other pictures on the page.
 
@@ -90,20 +90,20 @@ def draw(name: str, height: int, label: str, paint: Callable[[Axes], None]) -> M
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the reader's browser has it
         mpl.rcdefaults()
         mpl.rcParams.update(SETTINGS | {"svg.hashsalt": name})
-        figure = Figure(figsize=(WIDTH / 72, height / 72), layout="constrained")
+        figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
         figure.patch.set_visible(False)
         axes = figure.subplots()
         axes.patch.set_visible(False)
         paint(axes)
         figure.savefig(file, format="svg", metadata={"Date": None})
-    return _inline_svg(file.getvalue(), height, label)
+    return _inline_svg(file.getvalue(), width, height, label)
 
 
-def _inline_svg(text: str, height: int, label: str) -> Markup:
+def _inline_svg(text: str, width: int, height: int, label: str) -> Markup:
     root = ET.fromstring(text)  # noqa: S314  # written a moment ago by matplotlib, every label escaped
     shapes = join(_shape(child) for child in root)
     title = element("title", label)
-    return element("svg", title, shapes, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=label)
+    return element("svg", title, shapes, viewBox=f"0 0 {width} {height}", role="img", aria_label=label)
 
 
 def _shape(node: ET.Element) -> Markup:

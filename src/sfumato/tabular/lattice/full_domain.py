@@ -63,7 +63,20 @@ def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ra
         {"rows_suppressed": int(rows[0])},
         notes=told.notes,
         changes=told.changes,
+        levels=_chosen_levels(lattice, recoding),
     )
+
+
+def _chosen_levels(lattice: Lattice, recoding: Recoding) -> dict[str, tuple[int, int, int]]:
+    """Return the lowest and the highest level that each column is shown on, the class of `*` apart, and its top."""
+    shown = recoding.levels if recoding.suppressed < 0 else recoding.levels[: recoding.suppressed]
+    if not len(shown):
+        return {}
+    lowest, highest = shown.min(axis=0), shown.max(axis=0)
+    return {
+        ladder.column.name: (int(low), int(high), ladder.top)
+        for ladder, low, high in zip(lattice.ladders, lowest, highest, strict=True)
+    }
 
 
 def _write_column(

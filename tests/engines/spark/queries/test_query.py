@@ -193,8 +193,7 @@ def test_a_spark_dataframe_is_asked_like_any_other(spark: SparkSession, tmp_path
     schema = sf.Schema.from_text(TOML)
     frame = spark.createDataFrame(ROWS.rows(), ROWS.columns)
     rows = SparkRows.of_frame(frame, schema)
-    session = Session.create(tmp_path / "l", rows, schema, sf.Budget(epsilon=10**9))
-    session.deadline = 0
+    session = Session.create(tmp_path / "l", rows, schema, sf.Budget(epsilon=10**9), terms=Terms(deadline=0))
     assert session.sql("SELECT COUNT(*) FROM rows WHERE hour < 2", 10**6).value == 120
     assert session.ledger.facts["data"] is None
     with pytest.raises(BudgetExceeded):

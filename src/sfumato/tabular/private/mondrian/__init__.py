@@ -100,6 +100,10 @@ class PrivateMondrian(PrivateAnonymizer):
                 f"The 'depth' parameter of PrivateMondrian must be at most {DEEPEST}. Got {self.depth} instead."
             )
 
+    def accepts(self, model: Model) -> bool:
+        del model
+        return False
+
     def prepare(self, table: Table, schema: Schema, models: Sequence[Model]) -> PrivateDraw:
         if models:
             raise ParameterError(f"private-mondrian promises differential privacy, not {models[0].name}; leave it out")

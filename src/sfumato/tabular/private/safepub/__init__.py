@@ -96,6 +96,9 @@ class SafePub(PrivateAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return (cls(epsilon=1, beta=0.2),)
 
+    def accepts(self, model: Model) -> bool:
+        return isinstance(model, KAnonymity)
+
     def prepare(self, table: Table, schema: Schema, models: Sequence[Model]) -> PrivateDraw:
         plan = self.plan(models)
         settled = schema.settled(table)
