@@ -160,6 +160,24 @@ def test_benedetti_and_franconi_fall_short_where_keys_are_not_met(uneven: Int64s
     assert 0.7 * again < unseen.expected < 1.4 * again
 
 
+def test_weights_carry_unequal_sampling() -> None:
+    """Two strata sampled at 2 % and at 20 % (seeds 0 to 9): weighted risks add up to the truth, flat ones do not."""
+    ratios = []
+    for seed in range(10):
+        draw = np.random.default_rng([7, seed])
+        whole = np.concatenate([draw.poisson(2_000, 500), draw.poisson(200, 500)])
+        rates = np.repeat([0.02, 0.2], 500)
+        part = draw.binomial(whole, rates)
+        met = part > 0
+        sizes, again = part[met].astype(np.float64), float((part[met] / whole[met]).sum())
+        one_fraction = np.full(len(sizes), part.sum() / whole.sum())
+        totals = [classic_total(sizes, shares).expected for shares in (rates[met], one_fraction)]
+        ratios.append([0.0 if total is None else total / again for total in totals])
+    weighted, flat = np.mean(ratios, axis=0)
+    assert weighted == pytest.approx(1, abs=0.06)
+    assert abs(flat - 1) > 0.3
+
+
 def test_samples_of_adult(data: Callable[[str], Path]) -> None:
     """Adult's training rows as the population, 5 % of them as the sample (seeds 0 to 4), five quasi-identifiers."""
     names = ["age", "sex", "race", "education", "marital-status"]
