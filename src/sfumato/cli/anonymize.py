@@ -77,7 +77,7 @@ def anonymize(
     refuse_mixed_output(output, card, json=json)
     schema = intake.declared(reading.under(roles.build()))
     chosen = chosen_anonymizer(algorithm)
-    asked = asked_models(models, schema, needed=not chosen.private)
+    asked = asked_models(models, schema, needed=chosen.needs_models)
     if sample is not None and (ledger is not None or chosen.private):
         raise ParameterError("--sample is a trial that nobody pays for; leave --ledger and private algorithms out")
     if engine.spark:

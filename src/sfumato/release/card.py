@@ -17,8 +17,25 @@ from sfumato.promise import Promise, span_words
 from sfumato.release.finding import Finding
 
 
+class CellPromise(msgspec.Struct, frozen=True, kw_only=True):
+    """What is proven of some columns' cells alone, where nothing is promised of the release: each was drawn anew.
+
+    Neighbours are any two declared values of a cell. `epsilon` is what all these cells of one row cost together.
+
+    >>> CellPromise(columns={"sex": 1.0, "job": 0.5}, epsilon=1.5).model
+    'local differential privacy'
+    """
+
+    model: str = "local differential privacy"
+    columns: dict[str, float]
+    epsilon: float
+
+
 class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     """The promise: its model, its parameters, the unit it protects, and which inputs count as neighbours.
+
+    A release that promises nothing has the model "none", no parameters and the unit "none"; `cells` may then say what
+    is proven of single cells.
 
     >>> Guarantee(model="k-anonymity", parameters={"k": 10}, unit="row").neighbours is None
     True
@@ -28,6 +45,7 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     unit: str
     neighbours: str | None = None
+    cells: CellPromise | None = None
 
     @classmethod
     def of(cls, promise: Promise, **further: float) -> Guarantee:

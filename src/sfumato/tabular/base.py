@@ -102,6 +102,7 @@ class Anonymizer(Validated, ABC):
     notes: ClassVar[tuple[str, ...]] = ()
     audit: ClassVar[str | None] = None
     private: ClassVar[bool] = False  # promises differential privacy: no model is needed, a ledger may pay
+    needs_models: ClassVar[bool] = True  # a release without a model would promise nothing that was asked for
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

@@ -62,7 +62,8 @@ def pledge(card: Card) -> str:
     """
     guarantee = card.guarantee
     if not guarantee.parameters:
-        return "nothing is promised"
+        proven = "" if guarantee.cells is None else f"; ε = {guarantee.cells.epsilon:.4g} for some cells of a row alone"
+        return f"nothing is promised{proven}"
     unit = guarantee.unit.removeprefix("one ")
     if card.released.models:
         asked = (
