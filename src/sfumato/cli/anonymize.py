@@ -104,7 +104,7 @@ def anonymize(
         return _say_outcome(outcome, intake, chosen, output, report, json=json)
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
-    given = [table, ledger, *roles.files(schema)]
+    given = [table, ledger, *roles.files(schema), *chosen.inputs]
     with Staging(force=force, inputs=given) as staging, steps(5 if report else 4) as step:
         outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")

@@ -44,6 +44,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "check:check",
         "Measure a table: classes, k, l, t, uniques and risks; exit code 1 if a requirement is broken.",
     ),
+    "estimate": (
+        "estimate:estimate",
+        "Estimate from a masked release what the original table had: counts (pram), means and covariances (noise).",
+    ),
     "schema": (
         "propose:schema",
         "Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -113,6 +114,11 @@ class Anonymizer(Validated, ABC):
         [False, True, False]
         """
         return (cls(),)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """Files that the parameters name, which no output may replace."""
+        return ()
 
     @abstractmethod
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from sfumato import plugins
 from sfumato.core.cells import literal
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
@@ -159,6 +160,16 @@ algorithm that keeps it, for example mondrian
         told = [*dropped_columns(draft.schema), *masked.changes, *coarsened_columns(columns.values())]
         counts = RowCounts.of(card, masked.steward)
         return _replace_changes(card, [*told, *counts.changes()])
+
+
+def masking_class(algorithm: str) -> type[MaskingAnonymizer] | None:
+    """Return the masking method that a card names, or None where it names another algorithm.
+
+    >>> masking_class("rank-swapping").__name__, masking_class("mondrian")
+    ('RankSwapping', None)
+    """
+    kind = plugins.every("anonymizers", Anonymizer).get(algorithm)
+    return kind if kind is not None and issubclass(kind, MaskingAnonymizer) else None
 
 
 def _replace_changes(card: Card, changes: list[str]) -> Card:

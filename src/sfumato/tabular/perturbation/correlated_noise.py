@@ -23,7 +23,7 @@ from sfumato.release.plain_words import listed
 from sfumato.schema import Kind
 from sfumato.table import Table
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft, NumberColumn
+from sfumato.tabular.perturbation.draft import Draft, NumberColumn, is_number
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 
 Reals = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ class CorrelatedNoise(MaskingAnonymizer):
         return cls("age,weight"), cls(["weight"], noise=0.5, rescaled=True)
 
     def mask(self, draft: Draft) -> Masked:
-        names = draft.named(names_in(self.columns), numeric=True)
+        names = draft.named(names_in(self.columns), is_number, "numbers")
         found = {name: self._numbers(draft, name) for name in names}
         values = np.column_stack([_with_gaps(column) for column in found.values()])
         noisy = self._noisy(values, draft.source)
@@ -101,8 +101,8 @@ class CorrelatedNoise(MaskingAnonymizer):
 
     def _numbers(self, draft: Draft, name: str) -> NumberColumn:
         column = draft.numbers(name)
-        if column.attribute.kind not in {Kind.INTEGER, Kind.NUMBER}:
-            raise SchemaError(f"column '{name}' holds {column.attribute.kind}; correlated-noise takes numbers")
+        if not is_number(column.attribute):
+            raise SchemaError(f"column '{name}' is {column.attribute.kind}; correlated-noise takes numbers")
         if len(column.numbers) < 2:
             raise SchemaError(f"column '{name}' has fewer than two numbers, so no covariance")
         return column

@@ -5,7 +5,7 @@ What is read, refused and dropped is the same as for every other release of a ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from sfumato.tabular.uniqueness import unique_columns
 
 Booleans = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[Any]
+Fits = Callable[[Attribute], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,34 +132,50 @@ class Draft:
         """Return a column of numbers, dates or times."""
         attribute = self.attribute(name)
         if attribute.kind is None or not attribute.kind.numeric:
-            raise SchemaError(f"column '{name}' holds {attribute.kind or 'words'}; a column of numbers is wanted")
+            raise SchemaError(f"column '{name}' is {attribute.kind or 'text'}; a column of numbers is wanted")
         return NumberColumn.of(self.table.column(name), attribute)
 
     def coded(self, name: str) -> Column:
         """Return any released column as codes."""
         return code(self.table.column(name), self.attribute(name))
 
-    def named(self, given: Sequence[str], *, numeric: bool | None = None) -> tuple[str, ...]:
-        """Return the columns that were named; else all quasi-identifiers, of numbers or of words where that is asked.
+    def named(self, given: Sequence[str], fits: Fits, words: str) -> tuple[str, ...]:
+        """Return the columns that were named; else all quasi-identifiers that fit, `words` saying which do.
 
         >>> people = Table(pl.DataFrame({"age": [31, 47], "sex": ["F", "M"]}))
-        >>> Draft.of(people, Schema.from_roles(quasi=["age", "sex"])).named([], numeric=True)
+        >>> Draft.of(people, Schema.from_roles(quasi=["age", "sex"])).named([], is_number, "numbers")
         ('age',)
         """
         for name in given:
             self.attribute(name)
-        if given:
-            return tuple(given)
-        fits = [
-            name
-            for name in self.schema.names(Role.QUASI)
-            if numeric is None or _is_numeric(self.attribute(name)) is numeric
-        ]
-        if not fits:
-            kind = "numbers" if numeric else "words"
-            raise SchemaError(f"no quasi-identifier holds {kind}; name columns that do with --columns")
-        return tuple(fits)
+        found = tuple(given) or tuple(name for name in self.schema.names(Role.QUASI) if fits(self.attribute(name)))
+        if not found:
+            raise SchemaError(f"no quasi-identifier holds {words}; name columns that do with --columns")
+        return found
 
 
-def _is_numeric(attribute: Attribute) -> bool:
-    return attribute.kind is not None and attribute.kind.numeric and attribute.hierarchy is None
+def is_number(attribute: Attribute) -> bool:
+    """Return whether a column holds numbers that can be added up.
+
+    >>> is_number(Attribute("age", Role.QUASI, Kind.INTEGER)), is_number(Attribute("born", Role.QUASI, Kind.DATE))
+    (True, False)
+    """
+    return attribute.kind in {Kind.INTEGER, Kind.NUMBER}
+
+
+def is_ordered(attribute: Attribute) -> bool:
+    """Return whether a column's values have an order.
+
+    >>> is_ordered(Attribute("born", Role.QUASI, Kind.DATE)), is_ordered(Attribute("sex", Role.QUASI, Kind.CATEGORY))
+    (True, False)
+    """
+    return attribute.kind is not None and attribute.kind.ordered
+
+
+def is_worded(attribute: Attribute) -> bool:
+    """Return whether a column holds words, or numbers that a hierarchy lists.
+
+    >>> is_worded(Attribute("sex", Role.QUASI, Kind.CATEGORY)), is_worded(Attribute("age", Role.QUASI, Kind.INTEGER))
+    (True, False)
+    """
+    return attribute.hierarchy is not None or attribute.kind is None or not attribute.kind.numeric

@@ -38,11 +38,10 @@ OWN_VALUE = "k-anonymity, * as a value of its own"
 ROW_WORDS = "Every row agrees with at least {others} on {quasi}, where a suppressed cell (*) agrees with any value."
 OWN_WORDS = "Somebody who takes * for a value of its own sees classes of {least} or more."
 SEMANTICS = (
-    "An attacker cannot tell what a suppressed cell (*) stood for. Rows are counted that agree with a released row; a "
-    "person's own values may agree with fewer rows, since of two rows that agree with a third the first two need not "
-    "agree. How few was measured for the steward alone."
+    "k counts rows that agree with a released row; a person's own values may agree with fewer rows, since two rows "
+    "that agree with a third need not agree with each other; how few was measured for the steward alone"
 )
-RARE = "A suppressed cell tells that the row's combination was rare."
+RARE = "a suppressed cell (*) tells that the row's combination was rare"
 KNOWS = (
     "An attacker knows quasi-identifiers and may know that a person is in the table, but nothing else about the rows."
 )
@@ -69,7 +68,6 @@ class LocalSuppression(MaskingAnonymizer):
         "importance": Option("How much it costs to suppress a cell of a column, 1 unless given, as in age=3,sex=1.")
     }
     algorithm: ClassVar = "local-suppression"
-    notes: ClassVar = (SEMANTICS, RARE)
     needs_models: ClassVar[bool] = True
 
     @classmethod
@@ -105,6 +103,7 @@ class LocalSuppression(MaskingAnonymizer):
             models=_models(quasi, k, least, int(matched.times.min())),
             guarantee=Guarantee(model=MATCHING, parameters={"matching_k": k}, unit="row"),
             audits=[_finding(k, least)],
+            warnings=(SEMANTICS, RARE) if stars.any() else (),
             steward=_candidates(cases, shown, matched, k),
         )
 

@@ -19,6 +19,7 @@ from sfumato.table.distinct import distinct
 Integers = npt.NDArray[np.int64]
 Cells = npt.NDArray[np.int32]
 STAR = -1
+MOST_MATCHED = 30  # columns, one bit each
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +50,21 @@ def match_counts(cases: Cases, asked: Cells | None = None) -> Integers:
     >>> match_counts(Cases.of([np.array([0, 0, 1]), np.array([0, -1, 1])])).tolist()
     [2, 2, 1]
     """
+    if asked is not None:
+        return _count(cases.cells, cases.times, asked)
+    found, starred = cases.times.copy(), (cases.cells == STAR).any(axis=0)
+    if starred.any():  # different rows without a star never agree with each other
+        found[~starred] += _count(cases.cells[:, starred], cases.times[starred], cases.cells[:, ~starred])
+        found[starred] = _count(cases.cells, cases.times, cases.cells[:, starred])
+    return found
+
+
+def _count(cells: Cells, times: Integers, asked: Cells) -> Integers:
     from sfumato.tabular.perturbation.matching_kernel import count_matches
 
-    wanted = cases.cells if asked is None else np.ascontiguousarray(asked)
-    found = np.zeros(wanted.shape[1], dtype=np.int64)
-    with counting(wanted.shape[1], "different rows counted") as done:
-        count_matches(cases.cells, cases.times, wanted, found, done)
+    found = np.zeros(asked.shape[1], dtype=np.int64)
+    with counting(asked.shape[1], "different rows counted") as done:
+        count_matches(np.ascontiguousarray(cells), times, np.ascontiguousarray(asked), found, done)
     return found
 
 

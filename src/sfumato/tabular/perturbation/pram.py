@@ -33,7 +33,7 @@ from sfumato.schema import Role
 from sfumato.table import Table
 from sfumato.table.coding import Column
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer, quoted
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import Draft, is_worded
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 from sfumato.tabular.perturbation.matrix_law import MatrixLaw
 from sfumato.tabular.perturbation.transition_matrix import TransitionMatrix, invariant_matrix
@@ -134,7 +134,7 @@ class PRAM(MaskingAnonymizer):
         asked = names_in(self.columns) or tuple(declared)
         if self.keep is None and not declared:
             raise ParameterError("pram needs --keep, for example --keep 0.8, or --matrix")
-        names = tuple(dict.fromkeys((*draft.named(asked, numeric=False), *declared)))
+        names = tuple(dict.fromkeys((*draft.named(asked, is_worded, "words"), *declared)))
         cells = {name: self._coded(draft, name) for name in names}
         matrices = {name: self._matrix(column, declared.get(name)) for name, column in cells.items()}
         changed = {
@@ -173,9 +173,9 @@ class PRAM(MaskingAnonymizer):
 
     def _coded(self, draft: Draft, name: str) -> Column:
         column = draft.coded(name)
-        if column.attribute.hierarchy is None and column.kind.numeric:
+        if not is_worded(column.attribute):
             raise SchemaError(
-                f"column '{name}' holds {column.kind}; pram takes categories: declare type = \"category\", or use "
+                f"column '{name}' is {column.kind}; pram takes categories: declare type = \"category\", or use "
                 "rank-swapping"
             )
         if len(column.levels) < 2:

@@ -21,7 +21,7 @@ from sfumato.random.laws import Uniform
 from sfumato.release.plain_words import listed
 from sfumato.schema.kinds import is_missing
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import Draft, is_ordered
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 
 Integers = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ class RankSwapping(MaskingAnonymizer):
         return cls("age"), cls(["age"], reach=0.5)
 
     def mask(self, draft: Draft) -> Masked:
-        names = draft.named(names_in(self.columns), numeric=True)
+        names = draft.named(names_in(self.columns), is_ordered, "ordered values")
         swapped = {name: self._swap(draft, name) for name in names}
         change = (
             f"{listed(names)}: each value was swapped with another one at most {100 * self.reach:g} % of the ranks "
@@ -69,9 +69,9 @@ class RankSwapping(MaskingAnonymizer):
 
     def _swap(self, draft: Draft, name: str) -> pl.Series:
         attribute, cells = draft.attribute(name), draft.table.column(name)
-        if attribute.kind is None or not attribute.kind.ordered:
+        if not is_ordered(attribute):
             raise SchemaError(
-                f"column '{name}' holds {attribute.kind or 'words'} without an order; rank-swapping takes numbers, "
+                f"column '{name}' is {attribute.kind or 'text'}, which has no order; rank-swapping takes numbers, "
                 "dates and ordinals; declare categories in their order, or use pram"
             )
         present = np.flatnonzero(~is_missing(cells, attribute.missing).to_numpy())

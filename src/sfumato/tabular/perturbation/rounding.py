@@ -25,7 +25,7 @@ from sfumato.schema import Coarsening, Kind, Role
 from sfumato.table import Table
 from sfumato.tabular.coarsen import coarsen_cells
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft, NumberColumn
+from sfumato.tabular.perturbation.draft import Draft, NumberColumn, is_number
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
 
 Numbers = npt.NDArray[Any]
@@ -91,8 +91,8 @@ class Rounding(MaskingAnonymizer):
     def _rounded(self, draft: Draft, name: str, base: Decimal) -> pl.Series:
         column = draft.numbers(name)
         kind = column.attribute.kind
-        if kind not in {Kind.INTEGER, Kind.NUMBER}:
-            raise SchemaError(f"column '{name}' holds {kind}; rounding is for numbers; coarsen dates by period")
+        if not is_number(column.attribute):
+            raise SchemaError(f"column '{name}' is {kind}; rounding is for numbers; coarsen dates by period")
         if kind is Kind.INTEGER and base != base.to_integral_value():
             raise ParameterError(f"column '{name}' holds integers; the base {base} is none")
         _refuse_outside(column, base, at_random=self.at_random)
@@ -153,6 +153,6 @@ def _refuse_outside(column: NumberColumn, base: Decimal, *, at_random: bool) -> 
         shown = tuple(Decimal(repr(float(np.floor(float(bound) / step + 0.5) * step))) for bound in (low, high))  # type: ignore[assignment]
     if shown[0] < low or shown[1] > high:
         raise ParameterError(
-            f"multiples of {base} go beyond the declared bounds [{low:f}, {high:f}] of column "
+            f"multiples of {base} go beyond the declared bounds [{column.bounds[0]:g}, {column.bounds[1]:g}] of column "
             f"'{column.attribute.name}'; declare bounds that are multiples of {base}, or give another base"
         )

@@ -25,7 +25,7 @@ from sfumato.schema.values import parse_cells
 from sfumato.table import Table
 from sfumato.tabular.coarsen import coarsen_cells
 from sfumato.tabular.perturbation.base import UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import Draft, is_number
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
 
 SHARES = (0.005, 0.01, 0.02, 0.05)
@@ -96,9 +96,7 @@ class TopBottomCoding(MaskingAnonymizer):
         'age: 1 % of the rows lie above 99, and 1 % below 2 (for the steward: learnt from the rows)'
         """
         draft = Draft.of(table, schema, models)
-        names = [
-            name for name in draft.released if (kind := draft.attribute(name).kind) is not None and _is_number(kind)
-        ]
+        names = [name for name in draft.released if is_number(draft.attribute(name))]
         return [line for name in names for line in _proposals(draft, name)]
 
     def settings(self) -> dict[str, dict[str, float]]:
@@ -109,18 +107,12 @@ class TopBottomCoding(MaskingAnonymizer):
         }
 
 
-def _is_number(kind: Kind) -> bool:
-    return kind in {Kind.INTEGER, Kind.NUMBER}
-
-
 def _coded(draft: Draft, name: str, top: Decimal | None, bottom: Decimal | None) -> pl.Series:
     """Return a column with its codes, by the rule that a schema could declare too."""
     numbers = draft.numbers(name)  # refuses what cannot be read or lies outside of declared bounds
     kind = numbers.attribute.kind
-    if kind is None or not _is_number(kind):
-        raise SchemaError(
-            f"column '{name}' holds {kind}; top and bottom codes are for numbers; coarsen dates by period"
-        )
+    if kind is None or not is_number(numbers.attribute):
+        raise SchemaError(f"column '{name}' is {kind}; top and bottom codes are for numbers; coarsen dates by period")
     limits = [_limit(name, limit, kind, numbers.bounds) for limit in (top, bottom)]
     rule = Coarsening(top=limits[0], bottom=limits[1])
     plain = replace(numbers.attribute, role=Role.OTHER, hierarchy=None, hierarchy_file=None, missing_is_value=False)
@@ -164,6 +156,8 @@ def _proposals(draft: Draft, name: str) -> list[str]:
             numbers[-least - 1 :][0] if least < len(numbers) else numbers[0],
             numbers[min(least, len(numbers) - 1)],
         )
+        if numbers[0] == low and numbers[-1] == high:
+            continue
         lines.append(
             f"{name}: {100 * float((numbers > high).mean()):.2g} % of the rows lie above {high:g}, and "
             f"{100 * float((numbers < low).mean()):.2g} % below {low:g} (for the steward: learnt from the rows)"
