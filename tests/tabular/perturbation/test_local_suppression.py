@@ -28,6 +28,10 @@ def slow_matches(rows: list[tuple[int, ...]]) -> list[int]:
     return [sum(agrees(row, other) for other in rows) for row in rows]
 
 
+def starred(row: tuple[int, ...], bits: int) -> tuple[int, ...]:
+    return tuple(STAR if bits >> place & 1 else value for place, value in enumerate(row))
+
+
 def columns_of(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
     return [np.array(column) for column in zip(*rows, strict=True)]
 
@@ -41,7 +45,7 @@ def slow_suppress(cases: Cases, k: int, prices: np.ndarray) -> np.ndarray:
             continue
         best = None
         for bits in range(2**width):
-            tried = tuple(STAR if bits >> c & 1 else value for c, value in enumerate(shown[case]))
+            tried = starred(shown[case], bits)
             count = sum(t for other, t in zip(shown, cases.times.tolist(), strict=True) if agrees(tried, other))
             if count >= k and (best is None or (prices[bits], -count) < best[:2]):
                 best = (prices[bits], -count, tried)
@@ -111,19 +115,18 @@ def test_few_cells_are_lost_beside_the_least_possible() -> None:
             sf.Table(frame), sf.Schema.from_roles(quasi=["a", "b"]), [sf.KAnonymity(2)]
         )
         lost += int(release.card.released.measures["cells_suppressed"])
-        ways = itertools.product(range(4), repeat=5)
         least += min(
-            sum(bin(bits).count("1") for bits in way)
-            for way in ways
-            if min(slow_matches([tuple(STAR if bits >> c & 1 else v for c, v in enumerate(row))
-                                 for bits, row in zip(way, rows, strict=True)])) >= 2  # fmt: skip
+            sum(bits.bit_count() for bits in way)
+            for way in itertools.product(range(4), repeat=5)
+            if min(slow_matches([starred(row, bits) for bits, row in zip(way, rows, strict=True)])) >= 2
         )
     assert least <= lost <= 1.3 * least + 2
 
 
 def test_a_file_that_breaks_the_promise_is_refuted() -> None:
     frame = pl.DataFrame({"a": ["1", "1", "2"], "b": ["x", "x", "x"]})
-    release = sf.LocalSuppression().anonymize(sf.Table(frame), sf.Schema.from_roles(quasi=["a", "b"]), [sf.KAnonymity(2)])
+    schema = sf.Schema.from_roles(quasi=["a", "b"])
+    release = sf.LocalSuppression().anonymize(sf.Table(frame), schema, [sf.KAnonymity(2)])
     (kept,) = sf.LocalSuppression.claims(release.card, release.table)
     (broken,) = sf.LocalSuppression.claims(release.card, sf.Table(frame))
     assert (kept.verdict, kept.bound, broken.verdict, broken.bound) == ("NOT_REFUTED", 3, "REFUTED", 1)

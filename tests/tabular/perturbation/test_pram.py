@@ -151,9 +151,7 @@ def slow_counts(shown: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.
 def slow_variance(table: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The variance of each estimate, cell after cell, from the multinomial law of each original cell."""
     whole, inverse = np.kron(first, second), np.linalg.inv(np.kron(first, second))
-    spread = sum(
-        count * (np.diag(row) - np.outer(row, row)) for count, row in zip(table.ravel(), whole, strict=True)
-    )
+    spread = sum(count * (np.diag(row) - np.outer(row, row)) for count, row in zip(table.ravel(), whole, strict=True))
     return np.diag(inverse.T @ spread @ inverse).reshape(table.shape)
 
 

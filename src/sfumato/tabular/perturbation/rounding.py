@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -146,12 +147,12 @@ def _refuse_outside(column: NumberColumn, base: Decimal, *, at_random: bool) -> 
     """Refuse a base that would carry values at the ends of the declared bounds beyond them."""
     if column.bounds is None:
         return
-    step = float(base)
-    low, high = (Decimal(repr(bound)) for bound in column.bounds)
-    shown = (low // base * base - (base if low % base < 0 else 0), -(-high // base) * base)
-    if not at_random:
-        shown = tuple(Decimal(repr(float(np.floor(float(bound) / step + 0.5) * step))) for bound in (low, high))  # type: ignore[assignment]
-    if shown[0] < low or shown[1] > high:
+    step = Fraction(base)
+    low, high = (Fraction(repr(bound)) for bound in column.bounds)
+    half = 0 if at_random else Fraction(1, 2)
+    lowest = math.floor(low / step + half) * step
+    highest = (math.ceil(high / step) if at_random else math.floor(high / step + half)) * step
+    if lowest < low or highest > high:
         raise ParameterError(
             f"multiples of {base} go beyond the declared bounds [{column.bounds[0]:g}, {column.bounds[1]:g}] of column "
             f"'{column.attribute.name}'; declare bounds that are multiples of {base}, or give another base"
