@@ -45,7 +45,16 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     unit: str
     neighbours: str | None = None
-    cells: CellPromise | None = None
+    cells: CellPromise | msgspec.UnsetType = msgspec.UNSET  # left out of the JSON form where nothing is proven of cells
+
+    @property
+    def of_cells(self) -> CellPromise | None:
+        """What is proven of single cells; None where nothing is.
+
+        >>> Guarantee(model="none", parameters={}, unit="none").of_cells is None
+        True
+        """
+        return None if isinstance(self.cells, msgspec.UnsetType) else self.cells
 
     @classmethod
     def of(cls, promise: Promise, **further: float) -> Guarantee:

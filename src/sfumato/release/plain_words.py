@@ -133,7 +133,7 @@ def promised(card: Card) -> list[str]:
 
 def _cell_sentences(card: Card) -> Iterator[str]:
     """Yield what is proven of single cells of a release that promises nothing."""
-    cells = card.guarantee.cells
+    cells = card.guarantee.of_cells
     if cells is None:
         return
     losses = ", ".join(f"{name} (ε = {loss:.4g})" for name, loss in cells.columns.items())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.local import GeneralizedResponse
 from sfumato.local.probabilities import SCALE
 from sfumato.random import SecureSource, SeededSource
+from sfumato.release.card import CellPromise
 from sfumato.tabular.perturbation.matrix_law import MatrixLaw
 from sfumato.tabular.perturbation.pram import draw_cells, reversal_weights
 from sfumato.tabular.perturbation.pram_counts import corrected
@@ -115,25 +117,23 @@ def test_the_card_states_what_single_cells_cost_and_the_sum() -> None:
     people = sf.Table.from_frame(pl.DataFrame({"job": ["cook", "nurse"] * 20, "sex": ["F", "M"] * 20}))
     promise = sf.PRAM("job,sex", keep=0.8).anonymize(people, schema("job", "sex")).card.guarantee
     assert (promise.model, promise.parameters, promise.neighbours) == ("none", {}, None)
-    assert promise.cells is not None
-    assert promise.cells.columns == pytest.approx({"job": math.log(8), "sex": math.log(4)})
-    assert promise.cells.epsilon == pytest.approx(math.log(32))
+    assert promise.of_cells is not None
+    assert promise.of_cells.columns == pytest.approx({"job": math.log(8), "sex": math.log(4)})
+    assert promise.of_cells.epsilon == pytest.approx(math.log(32))
 
 
 def test_values_that_are_not_declared_prove_nothing() -> None:
     people = sf.Table.from_frame(pl.DataFrame({"job": ["cook", "nurse"] * 20}))
     card = sf.PRAM("job", keep=0.8).anonymize(people, sf.Schema.from_roles(quasi=["job"])).card
-    assert card.guarantee.cells is None
+    assert card.guarantee.of_cells is None
     assert any("no categories are declared" in warning for warning in card.warnings)
 
 
 def test_a_card_with_another_loss_is_refuted() -> None:
-    import msgspec
-
     people = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M"] * 20}))
     release = sf.PRAM(keep=0.8).anonymize(people, schema("sex"))
     assert not any(finding.refuted for finding in sf.PRAM.claims(release.card, release.table))
-    cells = msgspec.structs.replace(release.card.guarantee.cells, columns={"sex": 1.0})  # type: ignore[arg-type]
+    cells = CellPromise(columns={"sex": 1.0}, epsilon=1.0)
     promise = msgspec.structs.replace(release.card.guarantee, cells=cells)
     lying = msgspec.structs.replace(release.card, guarantee=promise)
     (refuted,) = [finding for finding in sf.PRAM.claims(lying, release.table) if finding.refuted]

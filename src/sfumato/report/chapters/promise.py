@@ -51,13 +51,13 @@ def guarantee(card: Card) -> Markup:
         ["Protected unit", stated.unit],
         ["Neighbours", stated.neighbours or ""],
         ["Parameters", _settings(stated.parameters)],
-        ["Of single cells alone", "" if stated.cells is None else _of_cells(stated.cells)],
+        ["Of single cells alone", "" if stated.of_cells is None else _cell_words(stated.of_cells)],
         ["Made by", f"{card.algorithm}, {card.tool} {card.version}"],
     ]
     return grid("The guarantee on the card", [], [row for row in rows if row[1]], words=True)
 
 
-def _of_cells(cells: CellPromise) -> str:
+def _cell_words(cells: CellPromise) -> str:
     each = ", ".join(f"{name} ε = {loss:.4g}" for name, loss in cells.columns.items())
     return f"{cells.model}: {each}; ε = {cells.epsilon:.4g} for these cells of a row together"
 

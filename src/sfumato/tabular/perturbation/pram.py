@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import UNSET, UnsetType
 
 from sfumato.core.cells import read
 from sfumato.core.parameters import OneOf, Option, Optional, Real
@@ -86,7 +87,7 @@ class PRAM(MaskingAnonymizer):
     >>> people = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "M"] * 50}))
     >>> sex = sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("F", "M"))
     >>> card = PRAM(keep=0.75).anonymize(people, sf.Schema({"sex": sex})).card
-    >>> card.guarantee.model, round(card.guarantee.cells.columns["sex"], 6)
+    >>> card.guarantee.model, round(card.guarantee.of_cells.columns["sex"], 6)
     ('none', 1.098612)
     """
 
@@ -159,7 +160,7 @@ class PRAM(MaskingAnonymizer):
             name: TransitionMatrix.from_card(one) for name, one in card.released.settings.get(MATRICES, {}).items()
         }
         found = [_only_values(name, matrix, table) for name, matrix in matrices.items() if name in table.names]
-        stated = {} if card.guarantee.cells is None else card.guarantee.cells.columns
+        stated = {} if card.guarantee.of_cells is None else card.guarantee.of_cells.columns
         return [*found, *(_right_loss(name, float(loss), matrices.get(name)) for name, loss in stated.items())]
 
     def settings(self) -> dict[str, Any]:
@@ -310,15 +311,15 @@ def _is_declared(draft: Draft, name: str) -> bool:
     return attribute.public and (attribute.categories is not None or attribute.hierarchy is not None)
 
 
-def _cell_promise(draft: Draft, matrices: Mapping[str, TransitionMatrix]) -> CellPromise | None:
-    """Return what each cell of a declared column costs, and a row's cells together; None where nothing is proven."""
+def _cell_promise(draft: Draft, matrices: Mapping[str, TransitionMatrix]) -> CellPromise | UnsetType:
+    """Return what each cell of a declared column costs, and a row's cells together; unset where nothing is proven."""
     losses: dict[str, Decimal] = {}
     for name, matrix in matrices.items():
         loss = matrix.epsilon if _is_declared(draft, name) else None
         if loss:
             losses[name] = loss
     if not losses:
-        return None
+        return UNSET
     rows = Metric(ProtectRows(), Neighbours.VALUE)
     promises = {name: derive(rows, [], PerRow(Cost(epsilon=loss), Neighbours.VALUE)) for name, loss in losses.items()}
     whole = derive(rows, [], PerRow(Cost(epsilon=sum(losses.values(), Decimal(0))), Neighbours.VALUE))

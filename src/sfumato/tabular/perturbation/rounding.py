@@ -6,6 +6,7 @@ Saveland (1972), "Random Rounding to Prevent Statistical Disclosure".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction

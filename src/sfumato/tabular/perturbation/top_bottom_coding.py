@@ -93,7 +93,7 @@ class TopBottomCoding(MaskingAnonymizer):
         >>> import polars as pl, sfumato as sf
         >>> people = sf.Table.from_frame(pl.DataFrame({"age": list(range(1, 101))}))
         >>> TopBottomCoding().explain(people, sf.Schema.from_roles(quasi=["age"]), [])[1]
-        'age: 1 % of the rows lie above 99, and 1 % below 2 (for the steward: learnt from the rows)'
+        'age: 2 % of the rows lie above 98, and 2 % below 3 (for the steward: learnt from the rows)'
         """
         draft = Draft.of(table, schema, models)
         names = [name for name in draft.released if is_number(draft.attribute(name))]
