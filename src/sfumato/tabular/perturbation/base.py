@@ -204,7 +204,7 @@ def quoted(column: pl.Series, marks: tuple[str, ...], stars: pl.Series | None = 
     if column.dtype == pl.String:
         words = column.filter(~is_missing(column, marks)).unique()
         odd = {word: shown for word in words.to_list() if (shown := literal(word)) != word}
-        column = column.replace(odd) if odd else column
+        column = column.replace(list(odd), list(odd.values())) if odd else column
     if stars is None or not stars.any():
         return column
     return column.cast(pl.String).set(stars, "*")
