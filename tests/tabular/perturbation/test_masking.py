@@ -16,7 +16,7 @@ from sfumato.checks import ConformanceError, anonymizer_checks
 from sfumato.release.card import Guarantee, json_schema
 from sfumato.release.statement import Statement
 from sfumato.tabular.perturbation.base import Masked
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.perturbation.given import amounts_in, names_in
 
 
@@ -29,7 +29,7 @@ class Faulty(sf.tabular.MaskingAnonymizer):
     RULES: ClassVar = {"defect": sf.RankSwapping.RULES["columns"]}
     algorithm: ClassVar = "faulty"
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         income, age = draft.table.column("income"), draft.table.column("age")
         if self.defect == "bounds":
             return Masked({"age": age.fill_null(0) + 200}, ["age: moved."])
@@ -133,5 +133,7 @@ def test_lists_are_read_as_people_write_them() -> None:
         amounts_in({"age": "x"})
     with pytest.raises(sf.SfumatoError, match="age=True is not a number"):
         amounts_in({"age": True})
-    with pytest.raises(sf.SfumatoError, match="not a finite number"):
+    with pytest.raises(sf.SfumatoError, match="age=nan is not a number from"):
         amounts_in("age=nan")
+    with pytest.raises(sf.SfumatoError, match="age=1e400 is not a number from"):
+        amounts_in("age=1e400")

@@ -18,7 +18,7 @@ import sfumato as sf
 from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.random import SeededSource
 from sfumato.tabular.perturbation.correlated_noise import covariance_root, normal_draws
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.perturbation.rounding import round_randomly
 
 NUMBERS = st.lists(st.one_of(st.none(), st.integers(-500, 500)), min_size=1, max_size=40)
@@ -31,7 +31,7 @@ def schema(kind: sf.Kind = sf.Kind.INTEGER, bounds: tuple[float, float] | None =
 def masked(
     method: sf.tabular.MaskingAnonymizer, pay: Sequence[float | None], declared: sf.Schema, seed: int = 1
 ) -> list[Any]:
-    draft = Draft.of(sf.Table(pl.DataFrame({"pay": pl.Series(pay)})), declared, source=SeededSource(seed))
+    draft = MaskingDraft.of(sf.Table(pl.DataFrame({"pay": pl.Series(pay)})), declared, source=SeededSource(seed))
     return method.mask(draft).columns["pay"].to_list()
 
 
@@ -161,7 +161,7 @@ def test_noise_of_another_size_is_told_apart(factor: float) -> None:
     values = correlated(3, 40_000)
     frame = pl.DataFrame(values, schema=["a", "b", "c"])
     declared = sf.Schema({name: sf.Attribute(name, sf.Role.QUASI, sf.Kind.NUMBER) for name in "abc"})
-    draft = Draft.of(sf.Table(frame), declared, source=SeededSource(1))
+    draft = MaskingDraft.of(sf.Table(frame), declared, source=SeededSource(1))
     noisy = sf.CorrelatedNoise(noise=0.5).mask(draft).columns
     ratio = np.var(noisy["a"].to_numpy() - values[:, 0]) / np.var(values[:, 0])
     assert abs(ratio / 0.5 - 1) < 0.05
@@ -208,6 +208,12 @@ def test_what_does_not_fit_is_refused(method: sf.tabular.MaskingAnonymizer, said
     declared = sf.Schema({**schema(bounds=(0, 100)).columns, **roles})
     with pytest.raises((ParameterError, SchemaError), match=said):
         method.anonymize(sf.Table(frame), declared)
+
+
+@pytest.mark.parametrize("method", [sf.CorrelatedNoise(noise=1000.0), sf.Rounding("pay=7", at_random=True)])
+def test_numbers_beyond_64_bits_are_refused_and_never_wrapped(method: sf.tabular.MaskingAnonymizer) -> None:
+    with pytest.raises(InputError, match="beyond"):
+        masked(method, [2**63 - 1, -(2**63) + 1, 0], schema())
 
 
 def test_too_little_for_a_covariance_is_refused() -> None:

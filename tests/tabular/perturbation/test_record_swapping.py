@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.random import SeededSource
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 
 SCHEMA = sf.Schema.from_roles(quasi=["region", "district", "age", "sex"])
 
@@ -30,7 +30,7 @@ def people(seed: int, rows: int) -> pl.DataFrame:
 
 
 def swapped(frame: pl.DataFrame, method: sf.RecordSwapping, seed: int = 1) -> tuple[pl.DataFrame, dict[str, float]]:
-    masked = method.mask(Draft.of(sf.Table(frame), SCHEMA, source=SeededSource(seed)))
+    masked = method.mask(MaskingDraft.of(sf.Table(frame), SCHEMA, source=SeededSource(seed)))
     return frame.with_columns(masked.columns.values()), dict(masked.steward)
 
 
@@ -86,7 +86,7 @@ def test_partners_are_uniform() -> None:
     schema = sf.Schema.from_roles(quasi=["region", "age"], other="drop")
     seen = []
     for seed in range(3000):
-        draft = Draft.of(sf.Table(frame), schema, source=SeededSource(seed))
+        draft = MaskingDraft.of(sf.Table(frame), schema, source=SeededSource(seed))
         column = sf.RecordSwapping("region", risk="age", below=2, rate=0).mask(draft).columns["region"]
         seen.append(tuple(column))
     risky_first = [row for row in seen if row[0] != "r0"]

@@ -31,7 +31,7 @@ from sfumato.table.coded import Held, take
 from sfumato.tabular.base import Anonymizer
 from sfumato.tabular.changes import coarsened_columns, dropped_columns
 from sfumato.tabular.coarsen import rules_on_card
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.uniqueness import refuse_unique, unique_warnings
 from sfumato.version import __version__
 
@@ -82,7 +82,7 @@ class MaskingAnonymizer(Anonymizer):
     needs_models: ClassVar[bool] = False
 
     @abstractmethod
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         """Return the changed columns, row by row in the table's order."""
 
     @classmethod
@@ -113,7 +113,7 @@ algorithm that keeps it, for example mondrian
         """
         self._refuse_models(models)
         source = SecureSource() if rng is None else rng
-        draft = Draft.of(table, schema, models, source)
+        draft = MaskingDraft.of(table, schema, models, source)
         masked = self.mask(draft)
         kept = {name: one for name, one in draft.unique.items() if name not in masked.columns}
         refuse_unique(kept, draft.schema)
@@ -136,7 +136,7 @@ algorithm that keeps it, for example mondrian
                     "keeps it, for example mondrian"
                 )
 
-    def _card(self, draft: Draft, masked: Masked, groups: Groups, *, seeded: bool) -> Card:
+    def _card(self, draft: MaskingDraft, masked: Masked, groups: Groups, *, seeded: bool) -> Card:
         columns = draft.schema.columns
         measures = {**_measures(groups), **masked.measures}
         released = Released(
@@ -178,14 +178,14 @@ def _replace_changes(card: Card, changes: list[str]) -> Card:
     return msgspec.structs.replace(card, changes=changes)
 
 
-def _on_card(draft: Draft, name: str) -> ReleasedColumn:
+def _on_card(draft: MaskingDraft, name: str) -> ReleasedColumn:
     attribute = draft.schema.columns[name]
     return ReleasedColumn(
         name=name, role=str(attribute.role), type=None if attribute.kind is None else str(attribute.kind)
     )
 
 
-def _written(draft: Draft, masked: Masked, name: str) -> Held:
+def _written(draft: MaskingDraft, masked: Masked, name: str) -> Held:
     """Return a column as it leaves: no word of a quasi-identifier is written so that it reads as a range or a star."""
     if name not in masked.columns and draft.schema.columns[name].role is not Role.QUASI:
         return draft.table.held(name)
@@ -216,7 +216,7 @@ def _column(held: Held) -> pl.Series:
     return cells(held)
 
 
-def _classes(draft: Draft, written: Table) -> Groups:
+def _classes(draft: MaskingDraft, written: Table) -> Groups:
     """Return the classes that the released quasi-identifiers form, `*` being a value of its own."""
     texts = []
     for name in draft.schema.names(Role.QUASI):
@@ -235,7 +235,7 @@ def _measures(groups: Groups) -> dict[str, float]:
     }
 
 
-def _warnings(draft: Draft, masked: Masked, *, seeded: bool) -> list[str]:
+def _warnings(draft: MaskingDraft, masked: Masked, *, seeded: bool) -> list[str]:
     kept = {name: one for name, one in draft.unique.items() if name not in masked.columns}
     warnings = unique_warnings(kept, draft.schema, draft.table)
     warnings += [] if draft.table.intake is None else draft.table.intake.warnings

@@ -23,10 +23,11 @@ from sfumato.release.plain_words import listed
 from sfumato.schema import Kind
 from sfumato.table import Table
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft, NumberColumn, is_number
+from sfumato.tabular.perturbation.draft import MaskingDraft, NumberColumn, is_number
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 
 Reals = npt.NDArray[np.float64]
+LARGEST = 2.0**62
 SHEPPARD = 1 / 12  # the variance that rounding to whole numbers adds
 NOT_PRIVATE = (
     "This is not differential privacy. The noise has the covariances of the rows, so that an outlier stays one, and "
@@ -57,7 +58,7 @@ class CorrelatedNoise(MaskingAnonymizer):
 
     RULES: ClassVar = {
         "columns": Optional(ColumnNames()),
-        "noise": Real(0, above=True),
+        "noise": Real(0, 1000, above=True),
         "rescaled": OneOf((False, True)),
     }
     OPTIONS: ClassVar = {
@@ -72,11 +73,13 @@ class CorrelatedNoise(MaskingAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return cls("age,weight"), cls(["weight"], noise=0.5, rescaled=True)
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         names = draft.named(names_in(self.columns), is_number, "numbers")
         found = {name: self._numbers(draft, name) for name in names}
         values = np.column_stack([_with_gaps(column) for column in found.values()])
-        noisy = self._noisy(values, draft.source)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            noisy = self._noisy(values, draft.source)
+        _refuse_too_large(values, noisy)
         cut = {name: _within(column, noisy[:, place]) for place, (name, column) in enumerate(found.items())}
         columns = {name: column.written(cut[name]) for name, column in found.items()}
         bounded = [name for name, column in found.items() if column.bounds is not None]
@@ -99,7 +102,7 @@ class CorrelatedNoise(MaskingAnonymizer):
             return f"{share}, and the sums were shrunk around the means to the old spread"
         return f"{share}; divide covariances by {1 + self.noise:g} to correct them, means are right as they are"
 
-    def _numbers(self, draft: Draft, name: str) -> NumberColumn:
+    def _numbers(self, draft: MaskingDraft, name: str) -> NumberColumn:
         column = draft.numbers(name)
         if not is_number(column.attribute):
             raise SchemaError(f"column '{name}' is {column.attribute.kind}; correlated-noise takes numbers")
@@ -119,6 +122,12 @@ class CorrelatedNoise(MaskingAnonymizer):
         means = np.nanmean(values, axis=0)
         shrunk: Reals = means + (noisy - means) / np.sqrt(1 + self.noise)
         return shrunk
+
+
+def _refuse_too_large(values: Reals, noisy: Reals) -> None:
+    """Refuse numbers that have no covariance or no place for their noise."""
+    if not (np.abs(noisy[~np.isnan(values)]) < LARGEST).all():
+        raise InputError(f"the numbers with their noise go beyond {LARGEST:g}; give them in a larger unit")
 
 
 def covariance_root(values: Reals) -> Reals:

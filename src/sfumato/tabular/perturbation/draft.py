@@ -79,13 +79,13 @@ def _number(bound: Bound) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
+class MaskingDraft:
     """A table that is about to be masked: read, coarsened as declared, its columns with their roles and types.
 
     Beside it stand the models that were asked for, and where all randomness comes from.
 
     >>> people = Table(pl.DataFrame({"age": [31, 47], "sex": ["F", "M"]}))
-    >>> Draft.of(people, Schema.from_roles(quasi=["age", "sex"])).released
+    >>> MaskingDraft.of(people, Schema.from_roles(quasi=["age", "sex"])).released
     ('age', 'sex')
     """
 
@@ -97,7 +97,9 @@ class Draft:
     unique: Mapping[str, Distinctness] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: Table, schema: Schema, models: Sequence[Model] = (), source: Source | None = None) -> Draft:
+    def of(
+        cls, table: Table, schema: Schema, models: Sequence[Model] = (), source: Source | None = None
+    ) -> MaskingDraft:
         """Return the table ready to be masked, or say in one sentence why it is not."""
         if table.rows == 0:
             raise InputError("the table has no rows; there is nothing to release")
@@ -143,7 +145,7 @@ class Draft:
         """Return the columns that were named; else all quasi-identifiers that fit, `words` saying which do.
 
         >>> people = Table(pl.DataFrame({"age": [31, 47], "sex": ["F", "M"]}))
-        >>> Draft.of(people, Schema.from_roles(quasi=["age", "sex"])).named([], is_number, "numbers")
+        >>> MaskingDraft.of(people, Schema.from_roles(quasi=["age", "sex"])).named([], is_number, "numbers")
         ('age',)
         """
         for name in given:

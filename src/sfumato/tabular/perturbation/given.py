@@ -14,6 +14,7 @@ from sfumato.errors import ParameterError
 
 Names = str | Sequence[str]
 Amounts = str | Mapping[str, Any]
+SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e15")
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,6 @@ def _number(name: str, value: object) -> Decimal:
         number = Decimal(repr(value) if isinstance(value, float | bool) else value)  # type: ignore[arg-type]  # refused
     except (InvalidOperation, TypeError, ValueError):
         raise ParameterError(f"{name}={value} is not a number; give one, as in {name}=100") from None
-    if not number.is_finite():
-        raise ParameterError(f"{name}={value} is not a finite number; give one, as in {name}=100")
+    if not number.is_finite() or (number and not SMALLEST <= abs(number) <= LARGEST):
+        raise ParameterError(f"{name}={value} is not a number from {SMALLEST} to {LARGEST}; give one, as in {name}=100")
     return number

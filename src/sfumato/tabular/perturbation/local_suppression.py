@@ -27,7 +27,7 @@ from sfumato.schema import Role
 from sfumato.table import Table
 from sfumato.tabular.card import ONLY_RELEASE
 from sfumato.tabular.perturbation.base import Masked, MaskingAnonymizer, quoted
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
 from sfumato.tabular.perturbation.matching import STAR, Cases, Cells, coded_texts, match_counts
 
@@ -77,7 +77,7 @@ class LocalSuppression(MaskingAnonymizer):
     def accepts(self, model: Model) -> bool:
         return isinstance(model, KAnonymity)
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         k = _asked(draft)
         quasi = draft.schema.names(Role.QUASI)
         cases = Cases.of([draft.coded(name).codes for name in quasi])
@@ -155,7 +155,7 @@ def suppress(cases: Cases, k: int, prices: npt.NDArray[np.float64]) -> Cells:
     return shown
 
 
-def _asked(draft: Draft) -> int:
+def _asked(draft: MaskingDraft) -> int:
     """Return the k that was asked for, or say why it cannot be had."""
     asked = [model.k for model in draft.models if isinstance(model, KAnonymity)]
     if len(asked) != 1:

@@ -34,7 +34,7 @@ from sfumato.schema import Role
 from sfumato.table import Table
 from sfumato.table.coding import Column
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer, quoted
-from sfumato.tabular.perturbation.draft import Draft, is_worded
+from sfumato.tabular.perturbation.draft import MaskingDraft, is_worded
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 from sfumato.tabular.perturbation.matrix_law import MatrixLaw
 from sfumato.tabular.perturbation.transition_matrix import TransitionMatrix, invariant_matrix
@@ -44,6 +44,7 @@ Matrices = str | Mapping[str, TransitionMatrix]
 Fill = Callable[[Integers, int, Words], tuple[int, int]]
 WORDS_PER_DRAW = 3
 ALIKE = 1e-9
+LARGEST_WEIGHT = 2**61
 MATRICES = "matrices"
 MISSING_STAYS = "A missing value stays missing: whether a value is known is told as it is."
 LEARNT = (
@@ -130,7 +131,7 @@ class PRAM(MaskingAnonymizer):
         """The files of matrices, which no output may replace."""
         return tuple(_files(self.matrices).values()) if isinstance(self.matrices, str) else ()
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         declared = self._declared()
         asked = names_in(self.columns) or tuple(declared)
         if self.keep is None and not declared:
@@ -172,7 +173,7 @@ class PRAM(MaskingAnonymizer):
             return {name: TransitionMatrix.read(path) for name, path in _files(self.matrices).items()}
         return self.matrices or {}
 
-    def _coded(self, draft: Draft, name: str) -> Column:
+    def _coded(self, draft: MaskingDraft, name: str) -> Column:
         column = draft.coded(name)
         if not is_worded(column.attribute):
             raise SchemaError(
@@ -217,6 +218,8 @@ def reversal_weights(first: TransitionMatrix, counts: Integers) -> Integers:
     keep = first.keep or Fraction(1)
     size = len(first.values)
     own, other = keep.numerator * (size - 1), keep.denominator - keep.numerator
+    if max(own, other) * int(counts.sum()) > LARGEST_WEIGHT:
+        raise ParameterError(f"invariant PRAM over {size} values needs fewer decimals than {keep} has; give at most 9")
     weights = np.where(np.eye(size, dtype=np.bool_), own, other).astype(np.int64)
     return np.asarray(weights * counts.astype(np.int64)[None, :])
 
@@ -250,7 +253,7 @@ def _draw(codes: Integers, fill: Fill, source: Source) -> Integers:
 
 
 def _drawn(
-    draft: Draft,
+    draft: MaskingDraft,
     column: Column,
     matrix: TransitionMatrix,
     stages: Sequence[TransitionMatrix | Integers],
@@ -298,20 +301,20 @@ def _in_order(column: Column, declared: TransitionMatrix) -> TransitionMatrix:
     return declared
 
 
-def _warnings(draft: Draft, matrices: Mapping[str, TransitionMatrix]) -> list[str]:
+def _warnings(draft: MaskingDraft, matrices: Mapping[str, TransitionMatrix]) -> list[str]:
     learnt = [name for name, one in matrices.items() if one.learnt]
     open_ = [name for name in matrices if name not in learnt and not _is_declared(draft, name)]
     told = [LEARNT.format(columns=listed(learnt))] if learnt else []
     return [*told, *([LISTED.format(columns=listed(open_))] if open_ else [])]
 
 
-def _is_declared(draft: Draft, name: str) -> bool:
+def _is_declared(draft: MaskingDraft, name: str) -> bool:
     """Whether the values that a column may have were declared, and not read from its rows."""
     attribute = draft.attribute(name)
     return attribute.public and (attribute.categories is not None or attribute.hierarchy is not None)
 
 
-def _cell_promise(draft: Draft, matrices: Mapping[str, TransitionMatrix]) -> CellPromise | UnsetType:
+def _cell_promise(draft: MaskingDraft, matrices: Mapping[str, TransitionMatrix]) -> CellPromise | UnsetType:
     """Return what each cell of a declared column costs, and a row's cells together; unset where nothing is proven."""
     losses: dict[str, Decimal] = {}
     for name, matrix in matrices.items():

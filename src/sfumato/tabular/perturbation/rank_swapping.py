@@ -21,7 +21,7 @@ from sfumato.random.laws import Uniform
 from sfumato.release.plain_words import listed
 from sfumato.schema.kinds import is_missing
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft, is_ordered
+from sfumato.tabular.perturbation.draft import MaskingDraft, is_ordered
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 
 Integers = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ class RankSwapping(MaskingAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return cls("age"), cls(["age"], reach=0.5)
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         names = draft.named(names_in(self.columns), is_ordered, "ordered values")
         swapped = {name: self._swap(draft, name) for name in names}
         change = (
@@ -67,7 +67,7 @@ class RankSwapping(MaskingAnonymizer):
         )
         return Masked(swapped, [change], {"columns": list(names)}, (UNPROVEN, ONLY_ONE), steward=_moved(draft, swapped))
 
-    def _swap(self, draft: Draft, name: str) -> pl.Series:
+    def _swap(self, draft: MaskingDraft, name: str) -> pl.Series:
         attribute, cells = draft.attribute(name), draft.table.column(name)
         if not is_ordered(attribute):
             raise SchemaError(
@@ -114,7 +114,7 @@ def _draw_swaps(count: int, reach: int, source: Source) -> Integers:
     return partners
 
 
-def _moved(draft: Draft, swapped: dict[str, pl.Series]) -> dict[str, Any]:
+def _moved(draft: MaskingDraft, swapped: dict[str, pl.Series]) -> dict[str, Any]:
     """Return for the steward which share of the cells of each column has another value now."""
     return {
         f"changed_{name}": float(column.ne_missing(draft.table.column(name)).to_numpy().mean())

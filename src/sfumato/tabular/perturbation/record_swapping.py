@@ -24,7 +24,7 @@ from sfumato.random.laws import Uniform
 from sfumato.release.plain_words import listed
 from sfumato.schema import Role
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer, quoted
-from sfumato.tabular.perturbation.draft import Draft
+from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.perturbation.given import ColumnNames, Names, names_in
 
 Integers = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ class RecordSwapping(MaskingAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return cls("job"), cls("sex,job", match="grade", risk="age", rate=0.2)
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         if draft.repeats:
             raise SchemaError(
                 f"record-swapping swaps rows, and persons of '{draft.schema.person}' have several; give one row each"
@@ -95,7 +95,7 @@ class RecordSwapping(MaskingAnonymizer):
         settings = {"geography": list(levels), "match": list(match), "risk": list(risk)}
         return Masked(columns, [change], settings, (UNPROVEN, ONLY_ONE), steward=swaps.steward)
 
-    def _columns(self, draft: Draft, levels: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _columns(self, draft: MaskingDraft, levels: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the columns that must agree, and those that make a row stand out."""
         match = names_in(self.match)
         others = tuple(name for name in draft.schema.names(Role.QUASI) if name not in levels)
@@ -109,7 +109,7 @@ class RecordSwapping(MaskingAnonymizer):
             raise ParameterError("no column is left that makes a row stand out; name some with --risk")
         return match, risk
 
-    def _swap(self, draft: Draft, levels: Sequence[str], match: Sequence[str], risk: Sequence[str]) -> Swaps:
+    def _swap(self, draft: MaskingDraft, levels: Sequence[str], match: Sequence[str], risk: Sequence[str]) -> Swaps:
         source = draft.source
         swaps = Swaps(draft.table.rows, Draws(source))
         profile, standing = _numbered(draft, match), _numbered(draft, risk)
@@ -217,7 +217,7 @@ class Swaps:
         }
 
 
-def _numbered(draft: Draft, names: Sequence[str]) -> Integers:
+def _numbered(draft: MaskingDraft, names: Sequence[str]) -> Integers:
     """Return a number for each row, the same where it has the same values."""
     found = np.zeros(draft.table.rows, dtype=np.int64)
     for name in names:
@@ -232,7 +232,7 @@ def _pair(left: Integers, right: Integers) -> Integers:
     return found
 
 
-def _moved(draft: Draft, name: str, partners: Integers) -> pl.Series:
+def _moved(draft: MaskingDraft, name: str, partners: Integers) -> pl.Series:
     """Return a column after the swaps."""
     attribute = draft.attribute(name)
     column = draft.table.column(name).gather(pl.Series(partners))

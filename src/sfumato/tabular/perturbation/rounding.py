@@ -18,7 +18,7 @@ import polars as pl
 
 from sfumato.core.parameters import OneOf, Option, Optional
 from sfumato.core.seam import choose
-from sfumato.errors import ParameterError, SchemaError
+from sfumato.errors import InputError, ParameterError, SchemaError
 from sfumato.random import Source
 from sfumato.random.laws import Uniform
 from sfumato.release import Card, Finding
@@ -27,10 +27,11 @@ from sfumato.schema import Coarsening, Kind, Role
 from sfumato.table import Table
 from sfumato.tabular.coarsen import coarsen_cells
 from sfumato.tabular.perturbation.base import ONLY_ONE, UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft, NumberColumn, is_number
+from sfumato.tabular.perturbation.draft import MaskingDraft, NumberColumn, is_number
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
 
 Numbers = npt.NDArray[Any]
+LARGEST = 2.0**62
 FINE = 2**53  # parts of a base, where numbers have decimals
 NEAR = 1e-6
 WITHIN = "A rounded value tells its own value to within the base: it is coarser, not uncertain."
@@ -62,7 +63,7 @@ class Rounding(MaskingAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return cls("age=5,weight=0.5"), cls({"age": 10, "income": 250}, at_random=True)
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         bases = amounts_in(self.base)
         if not bases:
             raise ParameterError("rounding needs --base, for example --base income=100")
@@ -90,7 +91,7 @@ class Rounding(MaskingAnonymizer):
         bases = {name: float(base) for name, base in amounts_in(self.base).items()}
         return {"base": bases, "at_random": self.at_random}
 
-    def _rounded(self, draft: Draft, name: str, base: Decimal) -> pl.Series:
+    def _rounded(self, draft: MaskingDraft, name: str, base: Decimal) -> pl.Series:
         column = draft.numbers(name)
         kind = column.attribute.kind
         if not is_number(column.attribute):
@@ -119,6 +120,8 @@ def round_randomly(numbers: Numbers, base: Decimal, source: Source) -> Numbers:
     """
     if numbers.dtype.kind == "i":
         whole = int(base)
+        if (np.abs(numbers.astype(np.float64)) > LARGEST).any():
+            raise InputError(f"a number goes beyond {LARGEST:g}, where multiples of {base} may not fit 64 bits")
         rest = numbers % whole
         return np.asarray(numbers - rest + whole * _coins(rest, whole, source))
     step = float(base)

@@ -25,7 +25,7 @@ from sfumato.schema.values import parse_cells
 from sfumato.table import Table
 from sfumato.tabular.coarsen import coarsen_cells
 from sfumato.tabular.perturbation.base import UNPROVEN, Masked, MaskingAnonymizer
-from sfumato.tabular.perturbation.draft import Draft, is_number
+from sfumato.tabular.perturbation.draft import MaskingDraft, is_number
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
 
 SHARES = (0.005, 0.01, 0.02, 0.05)
@@ -61,7 +61,7 @@ class TopBottomCoding(MaskingAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return cls(top="age=50", bottom={"age": 20, "weight": 50.5}), cls(bottom="income=1500")
 
-    def mask(self, draft: Draft) -> Masked:
+    def mask(self, draft: MaskingDraft) -> Masked:
         top, bottom = amounts_in(self.top), amounts_in(self.bottom)
         if not (top or bottom):
             raise ParameterError(
@@ -95,7 +95,7 @@ class TopBottomCoding(MaskingAnonymizer):
         >>> TopBottomCoding().explain(people, sf.Schema.from_roles(quasi=["age"]), [])[1]
         'age: 2 % of the rows lie above 98, and 2 % below 3 (for the steward: learnt from the rows)'
         """
-        draft = Draft.of(table, schema, models)
+        draft = MaskingDraft.of(table, schema, models)
         names = [name for name in draft.released if is_number(draft.attribute(name))]
         return [line for name in names for line in _proposals(draft, name)]
 
@@ -107,7 +107,7 @@ class TopBottomCoding(MaskingAnonymizer):
         }
 
 
-def _coded(draft: Draft, name: str, top: Decimal | None, bottom: Decimal | None) -> pl.Series:
+def _coded(draft: MaskingDraft, name: str, top: Decimal | None, bottom: Decimal | None) -> pl.Series:
     """Return a column with its codes, by the rule that a schema could declare too."""
     numbers = draft.numbers(name)  # refuses what cannot be read or lies outside of declared bounds
     kind = numbers.attribute.kind
@@ -136,7 +136,7 @@ def _words(top: Decimal | None, bottom: Decimal | None) -> str:
     return listed([*told, *([] if bottom is None else [f"{bottom} stands for {bottom} and all below"])])
 
 
-def _cut(draft: Draft, columns: Mapping[str, pl.Series]) -> dict[str, float]:
+def _cut(draft: MaskingDraft, columns: Mapping[str, pl.Series]) -> dict[str, float]:
     """Return for the steward how many cells of each column were cut."""
     found: dict[str, float] = {}
     for name, column in columns.items():
@@ -145,7 +145,7 @@ def _cut(draft: Draft, columns: Mapping[str, pl.Series]) -> dict[str, float]:
     return found
 
 
-def _proposals(draft: Draft, name: str) -> list[str]:
+def _proposals(draft: MaskingDraft, name: str) -> list[str]:
     numbers = np.sort(draft.numbers(name).numbers)
     if len(numbers) == 0:
         return []

@@ -55,7 +55,8 @@ class TransitionMatrix:
         if len(set(self.values)) != size or size == 0:
             return "must list each value once, and at least one"
         if self.keep is not None:
-            return None if 0 < self.keep <= 1 else f"keeps a value with probability {self.keep}; give one in (0, 1]"
+            fits = 0 < self.keep <= 1 and self.keep.denominator <= LARGEST_DENOMINATOR
+            return None if fits else f"keeps a value with {self.keep}; give a probability of at most 18 decimals"
         return self._contradicting_row()
 
     def _contradicting_row(self) -> str | None:
