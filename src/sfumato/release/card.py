@@ -186,6 +186,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def promise_words(self) -> str:
         """The promise in a few words: its model, its parameters and the unit it protects."""
+        if not self.guarantee.parameters:
+            return "nothing is promised"
         parameters = ", ".join(f"{name} = {value}" for name, value in self.guarantee.parameters.items())
         return f"{self.guarantee.model} ({parameters}) for each {self.guarantee.unit}"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -121,6 +123,17 @@ def test_few_cells_are_lost_beside_the_least_possible() -> None:
             if min(slow_matches([starred(row, bits) for bits, row in zip(way, rows, strict=True)])) >= 2
         )
     assert least <= lost <= 1.3 * least + 2
+
+
+def test_adult_loses_the_cells_that_the_page_says(data: Callable[[str], Path]) -> None:
+    quasi = ["age", "sex", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+    schema = sf.Schema.from_roles(quasi=quasi, sensitive=["income"], other="drop")
+    release = sf.LocalSuppression().anonymize(sf.read(data("adult_train.csv.gz")), schema, [sf.KAnonymity(5)])
+    page = (Path(__file__).parents[3] / "docs/algorithms/perturbation.md").read_text(encoding="utf-8")
+    cells = int(release.card.released.measures["cells_suppressed"])
+    rows = int(release.steward["rows_with_fewer_candidates_than_k"])
+    assert f"it suppresses {cells:,} of {8 * release.table.rows:,} cells" in page
+    assert f"that is {rows:,} rows, and the fewest is {release.steward['fewest_candidates']:g}" in page
 
 
 def test_a_file_that_breaks_the_promise_is_refuted() -> None:

@@ -87,6 +87,7 @@ def test_the_statement_tells_what_is_proven_of_cells_and_no_more() -> None:
     release = sf.PRAM(keep=0.75).anonymize(table, sf.Schema({"sex": sex}, other="drop"))
     text = " ".join(Statement.of(release.card).text().split())
     assert "Nothing is promised." in text
+    assert "nothing is promised" in repr(release)
     assert "every cell of sex (ε = 1.099) was drawn anew" in text
     assert "at most 75.0 %" in text
     assert "All other columns" not in text
