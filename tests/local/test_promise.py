@@ -24,10 +24,11 @@ from sfumato.local import (
     View,
     with_memory,
 )
-from sfumato.local.probabilities import SCALE, asked_loss, loss_above
+from sfumato.local.probabilities import SCALE, asked_loss
 from sfumato.local.promise import person_promise, stated_loss
 from sfumato.local.protocol_choice import every_mean, every_protocol
 from sfumato.promise import Neighbours, ProtectPersons, ProtectRows
+from sfumato.promise.ratio import loss_above
 
 EPSILONS = [1e-6, 0.1, 0.3, 1, 2.251, 7.123456789012345, 40]
 

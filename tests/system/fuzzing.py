@@ -125,6 +125,16 @@ anonymize in.csv -o new.xlsx {ROLES} --k 3 --hierarchy age=t.toml
 anonymize in.csv -o new.parquet --schema s.toml --algorithm anatomy --l 2 --report new.html
 anonymize in.csv -o new.csv --schema s.toml --algorithm private-mondrian --epsilon 1
 anonymize in.csv -o new.csv {ROLES} --k 2 --algorithm mdav --quasi cost
+anonymize in.csv -o new.csv --schema s.toml --algorithm pram --keep 0.8 --columns sex
+anonymize in.csv -o new.csv --schema s.toml --algorithm pram --keep 0.8 --invariant --columns sex
+anonymize in.csv -o new.csv --schema s.toml --algorithm rank-swapping --reach 0.2
+anonymize in.csv -o new.csv --schema s.toml --algorithm record-swapping --geography sex --below 3 --rate 0.1
+anonymize in.csv -o new.csv --schema s.toml --algorithm local-suppression --k 3 --importance age=2
+anonymize in.csv -o new.csv --schema s.toml --algorithm top-bottom-coding --top age=60
+anonymize in.csv -o new.csv --schema s.toml --algorithm rounding --base age=5 --at-random
+anonymize in.csv -o new.csv --schema s.toml --algorithm correlated-noise --noise 0.1 --columns age
+estimate pram.csv --by sex
+audit release pram.csv.card.json pram.csv --trials 200
 republish in.csv --history h -o new.csv {ROLES} --l 2
 statement out.csv.card.json
 audit release out.csv.card.json out.csv --trials 200
@@ -189,6 +199,7 @@ def make_files(folder: Path) -> dict[str, bytes]:
         Path(name).write_text(text)
     for line in (
         f"anonymize in.csv -o out.csv {ROLES} --k 3",
+        "anonymize in.csv -o pram.csv --schema s.toml --algorithm pram --keep 0.8 --columns sex",
         "local perturb in.csv --column sex --domain d.txt --epsilon 1 -o rep.jsonl",
         "local estimate rep.jsonl -o est.csv",
         "budget create l.db --data in.csv --schema s.toml --epsilon 100",

@@ -48,6 +48,8 @@ COMMANDS = [
     "anonymize in.csv -o out.csv --quasi age,sex --k 2 --hierarchy age={}",
     "anonymize in.csv -o out.csv --quasi age,sex --k 2 --ledger {}",
     "anonymize in.csv -o out.csv --quasi age,sex --k 2 --report {}",
+    "anonymize in.csv -o out.csv --quasi age,sex --algorithm pram --matrix sex={}",
+    "estimate {} --by sex",
 ]
 ENDLESS = [
     "audit epsilon laplace --trials 3000000000",

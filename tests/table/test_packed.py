@@ -51,7 +51,7 @@ def both(texts: list[str | None]) -> tuple[sf.Table, PackedTable]:
 
 def released(one: Anonymizer, *, packed: bool, rows: int = 80) -> sf.Release:
     table = random_table(5, rows)
-    schema, models = (PUBLIC, []) if one.private else (random_schema(), [sf.KAnonymity(3)])
+    schema, models = (PUBLIC if one.private else random_schema()), [sf.KAnonymity(3)] if one.needs_models else []
     return one.anonymize(PackedTable.of(table) if packed else table, schema, models, rng=SeededSource(1))
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from sfumato.checks.base import Check, expect, parameter_checks
+from sfumato.checks.masking import masking_checks
 from sfumato.checks.tables import GRADES, random_schema, random_table
 from sfumato.errors import ParameterError, UnsatisfiableError
 from sfumato.evaluate.check import written_groups
@@ -18,7 +19,7 @@ from sfumato.random import SeededSource, Source
 from sfumato.release import Release
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
-from sfumato.tabular import Anonymizer, PrivateAnonymizer
+from sfumato.tabular import Anonymizer, MaskingAnonymizer, PrivateAnonymizer
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ def anonymizer_checks(
     yield from parameter_checks(anonymizer)
     if isinstance(anonymizer, PrivateAnonymizer):
         yield from (Check(name, partial(function, anonymizer)) for name, function in PRIVATE_CHECKS.items())
+        return
+    if isinstance(anonymizer, MaskingAnonymizer):
+        yield from masking_checks(anonymizer)
         return
     for models in MODEL_SETS:
         named = " and ".join(model.name for model in models)

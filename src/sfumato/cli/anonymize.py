@@ -79,7 +79,7 @@ def anonymize(
     refuse_mixed_output(output, card, json=json)
     schema = intake.declared(levels.declared(reading.under(roles.build())))
     chosen = chosen_anonymizer(algorithm)
-    asked = asked_models(models, schema, needed=not chosen.private)
+    asked = asked_models(models, schema, needed=chosen.needs_models)
     if sample is not None and (ledger is not None or chosen.private):
         raise ParameterError("--sample is a trial that nobody pays for; leave --ledger and private algorithms out")
     if engine.spark:
@@ -106,7 +106,7 @@ def anonymize(
         return _say_outcome(outcome, intake, chosen, output, report, json=json)
     if report is not None and chosen.private:
         raise ParameterError(f"--report compares classes with the rows they hold, which {chosen.algorithm} has none of")
-    given = [table, ledger, *roles.files(schema)]
+    given = [table, ledger, *roles.files(schema), *chosen.inputs]
     with Staging(force=force, inputs=given) as staging, steps(5 if report else 4) as step:
         outputs = Outputs.place(staging, output, card, report, naming.build())
         step("reading")

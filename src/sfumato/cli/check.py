@@ -15,6 +15,7 @@ from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Columns, Flag, TableInput, Whole, names
 from sfumato.cli.progress import steps
 from sfumato.cli.terminal import single_line
+from sfumato.core.progress import listening
 from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def check(
         sensitive: Confidential columns; without it those of the schema or the card.
         person: Column that tells persons apart when one can have several rows: k, l, α and t then count persons;
             without it that of the schema, where the table has it.
-        require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
+        require: Requirements such as k=10,l=3,t=0.2 (also k_matching, where * agrees with any value, l_entropy,
+            l_recursive, alpha, beta, delta, uniques).
         schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
         card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
         c: The c of recursive (c, l)-diversity.
@@ -75,7 +77,7 @@ def check(
     models = [model for entry in wanted for model in entry.models(asked.sensitive)]
     asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
     agreement, found = None, None
-    with steps(2) as step:
+    with steps(2) as step, listening(step.share):
         step("reading")
         if engine.spark:
             given = _on_spark(table, engine.master, reading, asked)
@@ -214,6 +216,11 @@ def _text(found: Measures) -> str:
         *([] if found.persons is None else [f"persons       {found.persons}"]),
         f"classes       {found.classes}",
         f"k             {found.k}",
+        *(
+            []
+            if found.k_matching is None
+            else [f"k_matching    {found.k_matching} (* agrees with any value; k takes * for a value)"]
+        ),
         f"unique rows   {found.uniques}",
         f"prosecutor    {risk.prosecutor_max:.4g} at most, {risk.prosecutor_mean:.4g} on average",
         f"journalist    {risk.journalist_max:.4g} at most",

@@ -56,6 +56,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "risk:risk",
         "Estimate what a table risks in the population it was sampled from; all of it is the steward's alone.",
     ),
+    "estimate": (
+        "estimate:estimate",
+        "Estimate from a masked release what the original table had: counts (pram), means and covariances (noise).",
+    ),
     "schema": (
         "propose:schema",
         "Propose a schema file: roles, types and bounds, with comments; bounds are marked as inferred.",

@@ -19,6 +19,7 @@ from sfumato.release.card import Card, MeasuredModel
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.schema.kinds import Weights
 from sfumato.table import Table
+from sfumato.tabular.perturbation.base import masking_class
 
 ALIKE = 1e-6  # a card rounds what it measured
 TABLE_DOOR = "table"
@@ -126,8 +127,12 @@ def compare_with_card(
     elif all(name in table.names for name in (*quasi, *sensitive)) and quasi:
         groups = written_groups(table, quasi, sensitive, schema=kinds_on_card(card), weights=weights)
         _compare_number("classes", groups.count, released.classes, compared, broken)
-        for entry in released.models:
+        masked = masking_class(card.algorithm)
+        for entry in [] if masked is not None else released.models:
             _compare_model(card, entry, groups, compared, broken, untold)
+        for finding in [] if masked is None or weights is not None else masked.claims(card, table):
+            compared.append(finding.claim)
+            broken += [f"{finding.claim}: {finding.evidence.get('reason')}"] if finding.refuted else []
     return Agreement(compared, broken, untold)
 
 

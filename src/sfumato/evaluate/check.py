@@ -34,6 +34,7 @@ from sfumato.table.distinct import distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import as_released
 from sfumato.tabular.persons import number_persons
+from sfumato.tabular.perturbation.matching import MOST_MATCHED, Cases, coded_texts, match_counts
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -84,9 +85,10 @@ class SensitiveMeasures(msgspec.Struct, frozen=True):
         return self.t_ordered if self.ordered else self.t_equal
 
 
+MATCHING = "k_matching"
 SIMPLE = ("k", "rows", "classes", "uniques")
 BY_COLUMN = {"l": "l_distinct", **{field: field for field in (*SensitiveMeasures.__struct_fields__[:-1], "t")}}
-AT_LEAST = frozenset({"k", "rows", "classes", "l", "l_distinct", "l_entropy", "l_recursive"})  # more is safer
+AT_LEAST = frozenset({"k", MATCHING, "rows", "classes", "l", "l_distinct", "l_entropy", "l_recursive"})  # more is safer
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -107,6 +109,7 @@ class Measures(msgspec.Struct, frozen=True):
     models: dict[str, float] = {}  # of further models: by the option that asks for one, its value
     persons: int | None = None  # how many there are, where a column tells them apart
     starred: int = 0  # rows with * in every quasi-identifier, which count as one class
+    k_matching: int | None = None  # where cells are suppressed: the fewest rows that agree with a row, * with any value
 
     def _facts(self) -> dict[str, object]:
         sensitive = {f"l of {name}": column.l_distinct for name, column in self.sensitive.items()}
@@ -133,6 +136,8 @@ class Measures(msgspec.Struct, frozen=True):
         """
         if name in SIMPLE:
             return float(getattr(self, name))
+        if name == MATCHING:
+            return float(self.k if self.k_matching is None else self.k_matching)
         if name in self.models:
             return self.models[name]
         if name not in BY_COLUMN:
@@ -149,8 +154,9 @@ class Measures(msgspec.Struct, frozen=True):
             del column["ordered"]
         if not self.models:
             del plain["models"]
-        if self.persons is None:
-            del plain["persons"]
+        for name in ("persons", MATCHING):
+            if plain[name] is None:
+                del plain[name]
         if not self.starred:
             del plain["starred"]
         if len(self.sensitive) == 1:
@@ -249,6 +255,7 @@ def check(
         models=_measure_models(groups, models),
         persons=None if persons is None else len(np.unique(persons)),
         starred=_starred(table, quasi, weights),
+        k_matching=_k_matching(table, quasi) if weights is None and persons is None else None,
     )
 
 
@@ -256,6 +263,19 @@ def _starred(table: Table, quasi: Sequence[str], weights: Weights | None) -> int
     """Return how many rows have `*` in every quasi-identifier."""
     rows = starred_cells(table, [found for name in quasi for found in class_columns(table, name)])
     return int(rows.sum() if weights is None else weights[rows].sum())
+
+
+def _k_matching(table: Table, quasi: Sequence[str]) -> int | None:
+    """Return the fewest rows that agree with a row where `*` agrees with any value; None where no cell is suppressed.
+
+    That classes count `*` as a value of its own is what an attacker sees who does so too.
+    """
+    columns = [table.column(part) for name in quasi for part in class_columns(table, name)]
+    if len(columns) > MOST_MATCHED or not any(
+        column.dtype == pl.String and (column == "*").any() for column in columns
+    ):
+        return None
+    return int(match_counts(Cases.of(coded_texts(columns))).min())
 
 
 def _persons(table: Table, schema: Schema | None) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:

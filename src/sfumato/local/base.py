@@ -25,8 +25,9 @@ from sfumato.core.seam import choose
 from sfumato.errors import InputError
 from sfumato.local.domain import LARGEST_DOMAIN, DomainRule, Sentence, Value, as_domain, fingerprint, hint
 from sfumato.local.laws import ReportLaw
-from sfumato.local.probabilities import log_above, loss_above
+from sfumato.local.probabilities import log_above
 from sfumato.local.reports.report import Report, Reports
+from sfumato.promise.ratio import loss_above
 
 if TYPE_CHECKING:
     import numpy.typing as npt

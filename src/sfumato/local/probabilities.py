@@ -50,16 +50,6 @@ def log_above(ratio: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def loss_above(ratio: Fraction) -> Decimal:
-    """Return a decimal of at least ln(ratio), for a ratio of 1 or more, above it by less than 10^-48.
-
-    >>> loss_above(Fraction(1)) < Decimal("1e-48"), f"{loss_above(Fraction(3)):.15f}"
-    (True, '1.098612288668110')
-    """
-    with localcontext(prec=DIGITS):
-        return Decimal(ratio.numerator).ln() - Decimal(ratio.denominator).ln() + Decimal("1e-50")
-
-
 def threshold_below(probability: Fraction) -> int:
     """Return the largest threshold out of 2^64 that is not above a probability.
 

@@ -17,8 +17,25 @@ from sfumato.promise import Promise, span_words
 from sfumato.release.finding import Finding
 
 
+class CellPromise(msgspec.Struct, frozen=True, kw_only=True):
+    """What is proven of some columns' cells alone, where nothing is promised of the release: each was drawn anew.
+
+    Neighbours are any two declared values of a cell. `epsilon` is what all these cells of one row cost together.
+
+    >>> CellPromise(columns={"sex": 1.0, "job": 0.5}, epsilon=1.5).model
+    'local differential privacy'
+    """
+
+    model: str = "local differential privacy"
+    columns: dict[str, float]
+    epsilon: float
+
+
 class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     """The promise: its model, its parameters, the unit it protects, and which inputs count as neighbours.
+
+    A release that promises nothing has the model "none", no parameters and the unit "none"; `cells` may then say what
+    is proven of single cells.
 
     >>> Guarantee(model="k-anonymity", parameters={"k": 10}, unit="row").neighbours is None
     True
@@ -28,6 +45,16 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     unit: str
     neighbours: str | None = None
+    cells: CellPromise | msgspec.UnsetType = msgspec.UNSET  # left out of the JSON form where nothing is proven of cells
+
+    @property
+    def of_cells(self) -> CellPromise | None:
+        """What is proven of single cells; None where nothing is.
+
+        >>> Guarantee(model="none", parameters={}, unit="none").of_cells is None
+        True
+        """
+        return None if isinstance(self.cells, msgspec.UnsetType) else self.cells
 
     @classmethod
     def of(cls, promise: Promise, **further: float) -> Guarantee:
@@ -159,6 +186,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def promise_words(self) -> str:
         """The promise in a few words: its model, its parameters and the unit it protects."""
+        if not self.guarantee.parameters:
+            return "nothing is promised"
         parameters = ", ".join(f"{name} = {value}" for name, value in self.guarantee.parameters.items())
         return f"{self.guarantee.model} ({parameters}) for each {self.guarantee.unit}"
 

@@ -122,13 +122,30 @@ def promised(card: Card) -> list[str]:
 26.9 %: the odds change by a factor of at most 2.72 (ε = 1).'
     """
     if not card.guarantee.parameters:
-        return [NOTHING]
+        return [NOTHING, *_cell_sentences(card)]
     sentences = [*_class_sentences(card)]
     certainty = [COUNTED] if sentences else []
     if card.private:
         sentences += [*_loss_sentences(card)]
         certainty = [PROVEN]
     return [*(sentences or [f"The release satisfies {card.guarantee.model}."]), *certainty]
+
+
+def _cell_sentences(card: Card) -> Iterator[str]:
+    """Yield what is proven of single cells of a release that promises nothing."""
+    cells = card.guarantee.of_cells
+    if cells is None:
+        return
+    losses = ", ".join(f"{name} (ε = {loss:.4g})" for name, loss in cells.columns.items())
+    yield (
+        f"Of some cells alone this much is proven: every cell of {losses} was drawn anew, whatever stood there. "
+        "Suppose somebody thinks either of two values as likely as not (50 %). What the release shows there of one row "
+        f"can move that to at most {_share(cells.epsilon)} in all (ε = {cells.epsilon:.4g})."
+    )
+    if _belief(cells.epsilon) > WEAK:
+        yield "That is almost certainty: these cells protect little."
+    if any(column.name not in cells.columns for column in card.released.columns):
+        yield "All other columns of the row may give the same values away."
 
 
 def _class_sentences(card: Card) -> Iterator[str]:

@@ -18,6 +18,16 @@ from sfumato.tabular.microaggregation.base import Microaggregator
 from sfumato.tabular.microaggregation.search.improve import Improve
 from sfumato.tabular.mondrian import Mondrian
 from sfumato.tabular.mondrian.blind import BlindMondrian
+from sfumato.tabular.perturbation.base import MaskingAnonymizer
+from sfumato.tabular.perturbation.correlated_noise import CorrelatedNoise, noise_moments
+from sfumato.tabular.perturbation.local_suppression import LocalSuppression
+from sfumato.tabular.perturbation.pram import PRAM
+from sfumato.tabular.perturbation.pram_counts import pram_counts
+from sfumato.tabular.perturbation.rank_swapping import RankSwapping
+from sfumato.tabular.perturbation.record_swapping import RecordSwapping
+from sfumato.tabular.perturbation.rounding import Rounding
+from sfumato.tabular.perturbation.top_bottom_coding import TopBottomCoding
+from sfumato.tabular.perturbation.transition_matrix import TransitionMatrix
 from sfumato.tabular.private.base import PrivateAnonymizer
 from sfumato.tabular.private.mondrian import PrivateMondrian
 from sfumato.tabular.private.safepub import SafePub
@@ -25,26 +35,37 @@ from sfumato.tabular.republication.republish import republish
 
 __all__ = [
     "MDAV",
+    "PRAM",
     "VMDAV",
     "Anatomy",
     "Anonymizer",
     "BlindMondrian",
     "Charge",
+    "CorrelatedNoise",
     "Datafly",
     "Improve",
     "Incognito",
     "KAnonyMeans",
     "KAnonyMeansStar",
     "LocalRecoding",
+    "LocalSuppression",
     "MDAVPlus",
     "MDAVStar",
+    "MaskingAnonymizer",
     "Microaggregator",
     "Mondrian",
     "Optimal",
     "PartitionAnonymizer",
     "PrivateAnonymizer",
     "PrivateMondrian",
+    "RankSwapping",
+    "RecordSwapping",
+    "Rounding",
     "SafePub",
+    "TopBottomCoding",
+    "TransitionMatrix",
     "Univariate",
+    "noise_moments",
+    "pram_counts",
     "republish",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -111,6 +112,7 @@ class Anonymizer(Validated, ABC):
     private: ClassVar[bool] = False  # promises differential privacy: no model is needed, a ledger may pay
     has_levels: ClassVar[bool] = False  # keeps the lowest and highest levels that a schema declares
     weighs_columns: ClassVar[bool] = False  # heeds the weights that a schema declares
+    needs_models: ClassVar[bool] = True  # a release without a model would promise nothing that was asked for
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -121,6 +123,11 @@ class Anonymizer(Validated, ABC):
         [False, True, False]
         """
         return (cls(),)
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """Files that the parameters name, which no output may replace."""
+        return ()
 
     @abstractmethod
     def anonymize(self, table: Table, schema: Schema, models: Sequence[Model], *, rng: Source | None = None) -> Release:

@@ -94,7 +94,8 @@ class Charge:
         listed = {(entry.question, entry.version) for entry in ledger.entries() if entry.outside}
         others = len(listed - {(purchase.question, version)})
         again = [NOT_ALONE.format(count=f"{others} other release{'s' * (others > 1)}")] if others else []
-        sentence = list_outside(ledger, card.guarantee.model, purchase, analyst=self.analyst)
+        named = f"a release by {card.algorithm}" if card.guarantee.model == "none" else card.guarantee.model
+        sentence = list_outside(ledger, named, purchase, analyst=self.analyst)
         told = replace(release, card=msgspec.structs.replace(card, warnings=[*card.warnings, *again, sentence]))
         return _with_head(told, ledger)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sfumato.audit.release.masking import masking_findings
 from sfumato.audit.release.private_tables import private_findings
 from sfumato.audit.release.second_table import GROUP, dealt_values
 from sfumato.audit.release.types import type_finding, typed_columns, without_contradictions
@@ -27,6 +28,7 @@ from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.table import Table
 from sfumato.table.distinct import distinct
 from sfumato.tabular.coarsen import ranges_in_order
+from sfumato.tabular.perturbation.base import masking_class
 
 ALIKE = 1e-6  # a card rounds what it measured
 HARDLY_EVER = 1e-9
@@ -56,9 +58,12 @@ def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Sourc
     typed, dealt = typed_columns(card, table), typed_columns(card, measured)
     written = without_contradictions(measured, dealt)
     groups = written_groups(written, classes, joined, schema=_schema(card, written, dealt))
-    again = [MeasuredAgain.of(card, entry, groups) for entry in card.released.models]
+    masked = masking_class(card.algorithm)
+    entries = [] if masked is not None else card.released.models  # a masking method measures its claims itself
+    again = [MeasuredAgain.of(card, entry, groups) for entry in entries]
     findings = [*second, *([type_finding([(table, typed), (measured, dealt)])] if {**typed, **dealt} else [])]
     findings += [entry.finding(card, groups) for entry in again]
+    findings += [] if masked is None else masking_findings(masked, card, table)
     findings.append(_as_stated(card, table, classes, groups.count, again))
     if card.released.order == "shuffled":
         findings.append(_shuffle_finding(table, classes))

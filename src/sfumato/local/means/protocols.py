@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.local import device
 from sfumato.local.means.base import STEPS, MeanProtocol
-from sfumato.local.probabilities import SCALE, asked_loss, exp_below, log_above, loss_above, threshold_below
+from sfumato.local.probabilities import SCALE, asked_loss, exp_below, log_above, threshold_below
+from sfumato.promise.ratio import loss_above
 
 if TYPE_CHECKING:
     from sfumato.core.arrays import Integers

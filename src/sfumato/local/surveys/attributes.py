@@ -20,9 +20,10 @@ from sfumato.local import device
 from sfumato.local.base import EPSILON, LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.laws import Lots
-from sfumato.local.probabilities import asked_loss, log_above, loss_above
+from sfumato.local.probabilities import asked_loss, log_above
 from sfumato.local.protocol_choice import choose
 from sfumato.local.reports.report import Report, Reports
+from sfumato.promise.ratio import loss_above
 
 if TYPE_CHECKING:
     from sfumato.core.arrays import Codes

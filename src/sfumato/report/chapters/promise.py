@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.release.card import Card, MeasuredModel
+from sfumato.release.card import Card, CellPromise, MeasuredModel
 from sfumato.report.page.markup import Markup, bullets, element, fold, grid, join
 from sfumato.report.page.words import promise, sentence
 
 
 def promises_table(card: Card, quasi: Sequence[str]) -> Markup:
     """Return the promises of a table with the values asked for and found."""
+    if not card.released.models:
+        return guarantee(card)
     promises = [
         [
             join([promise(entry, card, quasi), element("small", _name(entry))]),
@@ -49,9 +51,15 @@ def guarantee(card: Card) -> Markup:
         ["Protected unit", stated.unit],
         ["Neighbours", stated.neighbours or ""],
         ["Parameters", _settings(stated.parameters)],
+        ["Of single cells alone", "" if stated.of_cells is None else _cell_words(stated.of_cells)],
         ["Made by", f"{card.algorithm}, {card.tool} {card.version}"],
     ]
     return grid("The guarantee on the card", [], [row for row in rows if row[1]], words=True)
+
+
+def _cell_words(cells: CellPromise) -> str:
+    each = ", ".join(f"{name} ε = {loss:.4g}" for name, loss in cells.columns.items())
+    return f"{cells.model}: {each}; ε = {cells.epsilon:.4g} for these cells of a row together"
 
 
 def limits(cards: Sequence[Card]) -> Markup:

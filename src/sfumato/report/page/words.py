@@ -62,7 +62,10 @@ def pledge(card: Card) -> str:
     """
     guarantee = card.guarantee
     if not guarantee.parameters:
-        return "nothing is promised"
+        cells = guarantee.of_cells
+        return (
+            f"nothing is promised{'' if cells is None else f'; ε = {cells.epsilon:.4g} for some cells of a row alone'}"
+        )
     unit = guarantee.unit.removeprefix("one ")
     if card.released.models:
         asked = (

@@ -58,6 +58,7 @@ class PrivateAnonymizer(Anonymizer):
     """
 
     private: ClassVar[bool] = True
+    needs_models: ClassVar[bool] = False
     epsilon: float
 
     @classmethod
