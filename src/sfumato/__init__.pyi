@@ -29,7 +29,12 @@ from .errors import SfumatoError as SfumatoError
 from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import read_hierarchy as read_hierarchy
 from .models import AlphaK as AlphaK
+from .models import AverageRisk as AverageRisk
+from .models import BetaLikeness as BetaLikeness
+from .models import DeltaDisclosure as DeltaDisclosure
+from .models import HighestRisk as HighestRisk
 from .models import KAnonymity as KAnonymity
+from .models import KEAnonymity as KEAnonymity
 from .models import LDiversity as LDiversity
 from .models import TCloseness as TCloseness
 from .release import Card as Card

@@ -54,7 +54,8 @@ def check(
         sensitive: Confidential columns; without it those of the schema or the card.
         person: Column that tells persons apart when one can have several rows: k, l, α and t then count persons;
             without it that of the schema, where the table has it.
-        require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques).
+        require: Requirements such as k=10,l=3,t=0.2 (also l_entropy, l_recursive, alpha, beta, delta, uniques, and each
+            model by its option, such as highest-risk=0.1).
         schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
         card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
         c: The c of recursive (c, l)-diversity.
@@ -72,7 +73,7 @@ def check(
         raise ParameterError("--person is measured on one machine; leave --engine spark out")
     asked = _Asked.of(names(quasi), names(sensitive), schema, card, person)
     wanted = [Requirement.parse(entry) for entry in names(require)]
-    models = [model for entry in wanted for model in entry.models(asked.sensitive)]
+    models = [model for entry in wanted for model in entry.models(asked.sensitive, wanted)]
     asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
     agreement, found = None, None
     with steps(2) as step:

@@ -178,18 +178,25 @@ class Requirement:
             number = float(limit)
         except ValueError as error:
             raise ParameterError(f"requirement '{text}' is not of the form k=10") from error
-        name = name.strip()
+        name = name.strip().replace("-", "_")
         kind = None if name in {*SIMPLE, *BY_COLUMN} else _models_by_option().get(name)
         return cls(name, number, name in AT_LEAST if kind is None else kind.at_least)
 
-    def models(self, sensitive: Sequence[str]) -> list[Model]:
-        """Return the models to measure for it, none where every table is measured so anyway."""
+    def models(self, sensitive: Sequence[str], others: Sequence[Requirement] = ()) -> list[Model]:
+        """Return the models to measure for it, none where every table is measured so anyway.
+
+        A model may need a second parameter, which is that of another requirement.
+
+        >>> Requirement.parse("e=100").models(["income"], [Requirement.parse("k=5")])
+        [KEAnonymity(e=100, k=5, column='income')]
+        """
         kind = _models_by_option().get(self.name)
         if kind is None or self.name in {*SIMPLE, *BY_COLUMN}:
             return []
         columns = {name: Attribute(name, Role.SENSITIVE) for name in sensitive}
-        limit = int(self.limit) if self.limit == int(self.limit) else self.limit
-        return models_from_options({self.name: limit}, Schema(columns))
+        taken = {option.name or parameter for parameter, option in kind.OPTIONS.items()}
+        given = {one.name: _plain(one.limit) for one in (*others, self) if one.name in taken}
+        return [model for model in models_from_options(given, Schema(columns)) if isinstance(model, kind)]
 
     def breach(self, found: Measures) -> str | None:
         """Return how a table breaks the requirement, or None.
@@ -201,6 +208,10 @@ class Requirement:
         kept = value >= self.limit * (1 - SLACK) if self.at_least else value <= self.limit + SLACK
         side = "at least" if self.at_least else "at most"
         return None if kept else f"{self.name}: found {value:g}; required {side} {self.limit:g}"
+
+
+def _plain(limit: float) -> float:
+    return int(limit) if limit == int(limit) else limit
 
 
 def _models_by_option() -> dict[str, type[Model]]:

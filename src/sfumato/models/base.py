@@ -18,6 +18,7 @@ from sfumato.errors import ParameterError
 from sfumato.models.criteria import SLACK, Criterion
 from sfumato.models.groups import ClassCounts, Groups
 from sfumato.release.card import MeasuredModel
+from sfumato.schema import Attribute
 from sfumato.table.coding import Column
 
 
@@ -51,6 +52,8 @@ class Model(Validated, ABC):
     suppression_monotone: ClassVar[bool]
     evenness_monotone: ClassVar[bool] = False  # moving a unit from a frequent value to a rarer one never makes it worse
 
+    of_table: ClassVar[bool] = False  # speaks of all classes together; `least_units` of each is more than it asks
+
     @abstractmethod
     def class_value(self, one: ClassCounts) -> float:
         """The value that one class has: the criterion, slow and obvious."""
@@ -64,6 +67,12 @@ class Model(Validated, ABC):
         (KAnonymity(k=3),)
         """
         raise ParameterError(f"{cls.__name__} has no sample() for the conformance suite; write one")
+
+    @classmethod
+    def suits(cls, attribute: Attribute) -> bool:
+        """Return whether it can speak of a sensitive column, as far as that is declared."""
+        del attribute
+        return True
 
     @property
     def name(self) -> str:
@@ -151,6 +160,10 @@ class Model(Validated, ABC):
     def failing(self, groups: Groups) -> npt.NDArray[np.bool_]:
         """Which classes break the model."""
         return np.array([not self.satisfied(one) for one in groups.each(self.sensitive)], dtype=np.bool_)
+
+    def leaves_out(self, groups: Groups, failing: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which classes must go so that the others satisfy a model of the table, where some fail anyway."""
+        return failing | self.failing(groups)
 
     @property
     def compiled(self) -> bool:

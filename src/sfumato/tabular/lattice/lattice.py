@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.models.base import Model
-from sfumato.models.criteria import DISTINCT, VALUES, Criteria
+from sfumato.models.criteria import ABSORBING, DISTINCT, VALUES, Criteria
 from sfumato.models.groups import Groups
 from sfumato.table.distinct import LARGEST_KEY, distinct
 from sfumato.tabular.lattice.ladder import Ladder
@@ -104,6 +104,7 @@ class Lattice:
     problem: Problem
     criteria: Criteria
     uncompiled: Sequence[Model]
+    of_table: Sequence[Model]  # judged on all groups of a node together, when the others have judged each
     least_units: int
     table_rows: int
     absorbs: bool
@@ -122,8 +123,9 @@ class Lattice:
         shown = np.stack(codes, axis=1)[cells.examples]
         ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
-        distinct_alone = bool((criteria.kind == DISTINCT).all()) and not problem.uncompiled
-        absorbs = distinct_alone and (problem.person is None or len(criteria.kind) == 0)
+        of_table = [model for model in problem.models if model.of_table]
+        joinable = bool(np.isin(criteria.kind, ABSORBING).all()) and not problem.uncompiled
+        absorbs = joinable and (problem.person is None or (len(criteria.kind) == 0 and not of_table))
         return cls(
             ladders=ladders,
             codes=shown,
@@ -137,7 +139,8 @@ class Lattice:
             problem=problem,
             criteria=criteria,
             uncompiled=problem.uncompiled,
-            least_units=problem.least_units,
+            of_table=of_table,
+            least_units=max([1, *(model.least_units for model in problem.models if not model.of_table)]),
             table_rows=problem.rows,
             absorbs=absorbs,
             merges=absorbs or (problem.person is None and all(model.merge_monotone for model in problem.models)),
@@ -148,7 +151,8 @@ class Lattice:
 
         Two classes that satisfy a merge-monotone model satisfy it as one, which settles limit 0; models of
         sensitive values among persons are an exception, since a person may have rows in both. With rows to
-        spare, a class must satisfy the models whatever rows join it: those that count units or values do.
+        spare, a class must satisfy the models whatever rows join it: those that count units or values do. An average
+        over the table does too: what is left out below may be left out here, and the rest makes fewer classes.
         """
         return self.absorbs or (limit == 0 and self.merges)
 
@@ -225,7 +229,7 @@ class Lattice:
             cut_start=np.zeros(int(kept.sum()) + 1, dtype=np.int64),
             skip=self.criteria.skip[kept],
         )
-        return replace(self, criteria=chosen, uncompiled=(), absorbs=True)
+        return replace(self, criteria=chosen, uncompiled=(), of_table=(), absorbs=True)
 
     def restrict_to(self, cells: Int64s) -> Lattice:
         """Return the lattice of some of the finest groups alone, given by their place, in rising order."""
@@ -238,10 +242,13 @@ class Lattice:
         return replace(self, finest=finest, kept=FrequencySets())
 
     def failing_groups(self, cells: Int64s, start: Int64s) -> Bools:
-        """Return which groups break a model; group g has the finest groups cells[start[g]:start[g + 1]]."""
+        """Return which groups break a model by themselves.
+
+        Group g has the finest groups cells[start[g]:start[g + 1]].
+        """
         finest = self.restrict_to(cells).finest
         joined = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        return self._judge((), self._merge(finest, joined, len(start) - 1)).failing
+        return self._judge_each(self._merge(finest, joined, len(start) - 1))[1]
 
     def _number_groups(self, levels: Levels, source: Frequencies) -> Int64s:
         """Return what `owners` does where one integer key per group would not do."""
@@ -258,13 +265,20 @@ class Lattice:
         return merge(source, joined, count, self.rest_count)
 
     def _judge(self, levels: Levels, frequencies: Frequencies) -> JudgedNode:
+        sizes, failing = self._judge_each(frequencies)
+        for model in self.of_table:
+            failing = model.leaves_out(self._groups(frequencies), failing)
+        return JudgedNode(levels, frequencies, sizes, failing)
+
+    def _judge_each(self, frequencies: Frequencies) -> tuple[Int64s, Bools]:
+        """Return the rows of each group, and which groups break a model by themselves."""
         from sfumato.tabular.lattice.kernel import judge
 
         sizes, failing = judge(frequencies, self.rests, self.criteria, self.least_units)
         if self.uncompiled:
             groups = self._groups(frequencies)
             failing |= np.any([model.failing(groups) for model in self.uncompiled], axis=0)
-        return JudgedNode(levels, frequencies, sizes, failing)
+        return sizes, failing
 
     def _groups(self, frequencies: Frequencies) -> Groups:
         """Return the groups of a node as models see them, for those without a compiled test."""
