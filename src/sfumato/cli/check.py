@@ -35,6 +35,7 @@ def check(
     require: Columns = (),
     schema: Path | None = None,
     card: Path | None = None,
+    population: Path | None = None,
     c: float = 2.0,
     sample: Whole = None,
     reading: InputOptions = InputOptions(),
@@ -58,6 +59,8 @@ def check(
             model by its option, such as highest-risk=0.1).
         schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
         card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
+        population: File with the people whom an attacker looks through, among them those of the table: k-map (k_map),
+            δ-presence (presence_most) and the risks of journalist and marketer are counted in it.
         c: The c of recursive (c, l)-diversity.
         sample: Measure so many random rows only, to try; what holds on them may not hold on the table.
         json: Print the measures as JSON.
@@ -65,15 +68,19 @@ def check(
     from sfumato.evaluate import Requirement
     from sfumato.evaluate.agreement import compare_with_card
     from sfumato.evaluate.check import check as measure
+    from sfumato.models import KMap
     from sfumato.table.parse_report import IN_TABLES
 
     if sample is not None and (require or card is not None or engine.spark):
         raise ParameterError("--sample measures some rows to try; leave --require, --card and --engine spark out")
     if person is not None and engine.spark:
         raise ParameterError("--person is measured on one machine; leave --engine spark out")
+    if population is not None and engine.spark:
+        raise ParameterError("--population is counted on one machine; leave --engine spark out")
     asked = _Asked.of(names(quasi), names(sensitive), schema, card, person)
     wanted = [Requirement.parse(entry) for entry in names(require)]
-    models = [model for entry in wanted for model in entry.models(asked.sensitive, wanted)]
+    models = [model for entry in wanted for model in entry.models(asked.sensitive, wanted, population)]
+    models += [] if population is None else [KMap(2, population=str(population))]
     asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
     agreement, found = None, None
     with steps(2) as step:

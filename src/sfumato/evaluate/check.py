@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,7 +21,8 @@ from sfumato.core.cells import limit_columns
 from sfumato.core.display import as_html, one_line
 from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
-from sfumato.models import Model, measures, models_from_options
+from sfumato.evaluate.population import people_fitting
+from sfumato.models import Model, Population, measures, models_from_options
 from sfumato.models.criteria import SLACK
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import closeness
@@ -33,6 +35,7 @@ from sfumato.table.distinct import distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import as_released
 from sfumato.tabular.persons import number_persons
+from sfumato.tabular.population import people_of
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -52,12 +55,17 @@ class Risk(msgspec.Struct, frozen=True):
 def risks(groups: Groups) -> Risk:
     """Return the risks of a table whose quasi-identifiers form these classes.
 
+    Where a population was counted, a journalist and a marketer look among its people who fit a class.
+
     A person in a class of f units is found with probability 1/f; the mean over all units is the number
     of classes divided by the number of units, which is also the share a marketer can expect to find.
     """
     largest = 1 / float(groups.units.min())
     mean = groups.count / float(groups.units.sum())
-    return Risk(largest, mean, largest, mean)
+    if groups.population is None:
+        return Risk(largest, mean, largest, mean)
+    links = 1 / np.maximum(1, groups.population)
+    return Risk(largest, mean, float(links.max()), float(links @ groups.units / groups.units.sum()))
 
 
 class SensitiveMeasures(msgspec.Struct, frozen=True):
@@ -182,10 +190,12 @@ class Requirement:
         kind = None if name in {*SIMPLE, *BY_COLUMN} else _models_by_option().get(name)
         return cls(name, number, name in AT_LEAST if kind is None else kind.at_least)
 
-    def models(self, sensitive: Sequence[str], others: Sequence[Requirement] = ()) -> list[Model]:
+    def models(
+        self, sensitive: Sequence[str], others: Sequence[Requirement] = (), population: Path | None = None
+    ) -> list[Model]:
         """Return the models to measure for it, none where every table is measured so anyway.
 
-        A model may need a second parameter, which is that of another requirement.
+        A model may need a second parameter, which is that of another requirement, or a file with the population.
 
         >>> Requirement.parse("e=100").models(["income"], [Requirement.parse("k=5")])
         [KEAnonymity(e=100, k=5, column='income')]
@@ -196,7 +206,8 @@ class Requirement:
         columns = {name: Attribute(name, Role.SENSITIVE) for name in sensitive}
         taken = {option.name or parameter for parameter, option in kind.OPTIONS.items()}
         given = {one.name: _plain(one.limit) for one in (*others, self) if one.name in taken}
-        return [model for model in models_from_options(given, Schema(columns)) if isinstance(model, kind)]
+        people = {"population": str(population)} if population is not None and "population" in taken else {}
+        return [model for model in models_from_options({**given, **people}, Schema(columns)) if isinstance(model, kind)]
 
     def breach(self, found: Measures) -> str | None:
         """Return how a table breaks the requirement, or None.
@@ -234,7 +245,8 @@ def check(
 
     A schema tells the order of ordinal sensitive columns and their missing marks; `c` is that of
     recursive (c, l)-diversity. Where rows were counted before, `weights` says how often each occurs. Further `models`
-    are measured too. Where the schema names the column of persons and the table has it, all measures count persons.
+    are measured too; if one speaks of a population, so are the risks among its people. Where the schema names the
+    column of persons and the table has it, all measures count persons.
 
     >>> visits = Table(pl.DataFrame({"zip": ["1*", "1*"], "id": [7, 7]}))
     >>> check(visits, ["zip"]).k, check(visits, ["zip"], schema=Schema.from_roles(quasi=["zip"], person="id")).k
@@ -245,7 +257,8 @@ def check(
     if weights is None:
         table = take_in_sensitive(table, sensitive, schema)
     persons = _persons(table, schema) if weights is None else None  # counted rows tell no persons
-    groups = written_groups(table, quasi, sensitive, schema=schema, weights=weights, persons=persons)
+    told: Any = {"schema": schema, "weights": weights, "persons": persons, "population": people_of(models)}
+    groups = written_groups(table, quasi, sensitive, **told)
     return Measures(
         rows=groups.rows,
         classes=groups.count,
@@ -292,8 +305,11 @@ def written_groups(
     schema: Schema | None = None,
     weights: Weights | None = None,
     persons: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
+    population: Population | None = None,
 ) -> Groups:
     """Return the classes of a table as its cells are written, with their sensitive values; `persons` numbers them.
+
+    People of a `population` are counted under the labels of each class.
 
     >>> sorted(written_groups(Table(pl.DataFrame({"zip": ["1*", "1*", "2"]})), ["zip"]).sizes.tolist())
     [1, 2]
@@ -304,9 +320,13 @@ def written_groups(
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
     names = [found for name in quasi for found in class_columns(table, name)]
     codes = [spread(table.held(name), as_written) for name in names]
-    classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
+    classes = distinct(codes, [int(column.max()) + 1 for column in codes])
     columns = {name: _sensitive(table, name, schema, weights) for name in sensitive}
-    return Groups.of(classes, columns, persons, weights)
+    found = Groups.of(classes.ids, columns, persons, weights)
+    if population is None:
+        return found
+    people, unfitted = people_fitting(Table(table.frame[classes.examples]), quasi, schema, population)
+    return replace(found, population=people, unfitted=unfitted)
 
 
 def class_columns(table: Table, name: str) -> list[str]:

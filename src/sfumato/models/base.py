@@ -17,6 +17,7 @@ from sfumato.core.parameters import Validated
 from sfumato.errors import ParameterError
 from sfumato.models.criteria import SLACK, Criterion
 from sfumato.models.groups import ClassCounts, Groups
+from sfumato.models.population import Population
 from sfumato.release.card import MeasuredModel
 from sfumato.schema import Attribute
 from sfumato.table.coding import Column
@@ -52,6 +53,7 @@ class Model(Validated, ABC):
     suppression_monotone: ClassVar[bool]
     evenness_monotone: ClassVar[bool] = False  # moving a unit from a frequent value to a rarer one never makes it worse
 
+    parts_population: ClassVar[bool] = False  # everybody in the population must fit one class, and no more
     of_table: ClassVar[bool] = False  # speaks of all classes together; `least_units` of each is more than it asks
 
     @abstractmethod
@@ -89,6 +91,16 @@ class Model(Validated, ABC):
     def sensitive(self) -> str | None:
         """The sensitive column the model speaks of, if any."""
         return getattr(self, "column", None)
+
+    @property
+    def people(self) -> Population | None:
+        """The population the model speaks of, if it counts one."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a card must say is assumed for it, a sentence each."""
+        return ()
 
     @property
     def least_units(self) -> int:
@@ -140,6 +152,11 @@ class Model(Validated, ABC):
         """
         del kind
         return self.measure(groups)
+
+    @property
+    def untold(self) -> str:
+        """Why a released file and its card do not tell the value, where `measure_again` returns None."""
+        return "the card does not tell enough to measure it again"
 
     def measure_unseen_persons(self, groups: Groups) -> float | None:
         """The best value that a released file allows where a person may have several of its rows; None if any.

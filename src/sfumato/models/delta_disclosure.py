@@ -56,8 +56,8 @@ class DeltaDisclosure(Model):
             which, lacking = "occurs and", ""
         low, high = (f"{math.exp(end):.4g}" for end in (-self.delta, self.delta))
         return (
-            f"Among the {{units}} that share {{one}}, each value of {{column}} {which} has between {low} and {high} times "
-            f"its share in the whole table{lacking}."
+            f"Among the {{units}} that share {{one}}, each value of {{column}} {which} has between {low} and {high} "
+            f"times its share in the whole table{lacking}."
         )
 
     def class_value(self, one: ClassCounts) -> float:

@@ -85,6 +85,10 @@ class KEAnonymity(Model):
         histograms = groups.sensitive[self.column]
         return spans(histograms, numbers(histograms.column), self.k)
 
+    @property
+    def untold(self) -> str:
+        return "the card does not tell how its numbers are to be read"
+
     def measure_again(self, groups: Groups, kind: str | None) -> float | None:
         """The value of a released file, unless its numbers cannot be read as such."""
         del kind

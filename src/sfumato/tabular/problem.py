@@ -18,6 +18,7 @@ from sfumato.errors import InputError, ParameterError, SchemaError, Unsatisfiabl
 from sfumato.models.base import Model
 from sfumato.models.criteria import Criteria, Criterion, flatten
 from sfumato.models.groups import Groups
+from sfumato.models.population import Population
 from sfumato.schema import Role, Schema
 from sfumato.schema.separation import Distinctness
 from sfumato.table import Table
@@ -26,6 +27,15 @@ from sfumato.table.distinct import Integers, Numbering, distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import coarsen_table
 from sfumato.tabular.persons import persons_of
+from sfumato.tabular.population import (
+    CodedPeople,
+    Masks,
+    TightLabels,
+    code_together,
+    people_of,
+    population_notes,
+    tight_mask,
+)
 from sfumato.tabular.uniqueness import refuse_unique, unique_columns
 
 
@@ -43,6 +53,7 @@ class Problem:
     references: Mapping[str, npt.NDArray[np.float64]] | None = None  # shares in the whole, where this is a part of it
     unique: Mapping[str, Distinctness] = field(default_factory=dict)  # columns released although they single out
     notes: Sequence[str] = ()  # what the steward must know of the sensitive values
+    population: CodedPeople | None = None  # the people among whom an attacker looks, where a model counts them
 
     @classmethod
     def of(
@@ -66,15 +77,19 @@ class Problem:
         person = persons_of(table, settled)
         table, settled = coarsen_table(table, settled)
         rows = None if weights is None else int(weights.sum())
-        quasi = [code_held(table.held(name), settled.columns[name], code, rows) for name in settled.names(Role.QUASI)]
+        quasi, people = _code_quasi(table, settled, people_of(models), rows)
         sensitive = {
             name: only_observed(code_held(table.held(name), settled.columns[name], code_sensitive, rows))
             for name in sorted(wanted)
         }
         notes = [note for name in sensitive for note in value_notes(table.counted(name)[0], sensitive[name], weights)]
+        among = people_of(models)
+        notes += [] if among is None else population_notes(among, settled)
         unique = unique_columns(table, settled, person) if weights is None else {}
         refuse_unique(unique, settled)
-        problem = cls(table, settled, models, quasi, sensitive, person, weights, unique=unique, notes=notes)
+        problem = cls(
+            table, settled, models, quasi, sensitive, person, weights, unique=unique, notes=notes, population=people
+        )
         refuse_impossible(models, problem.whole, "rows" if person is None else "persons")
         return problem
 
@@ -99,12 +114,17 @@ class Problem:
 
     @cached_property
     def whole(self) -> Groups:
-        """The table as one class: the reference for t-closeness, and the most that is possible."""
-        return self.groups(np.zeros(self.table.rows, dtype=np.int64))
+        """The table as one class that everybody fits: the reference for t-closeness, and the most that is possible."""
+        every = [np.ones(column.size, dtype=np.bool_) for column in self.quasi]
+        return self.groups(np.zeros(self.table.rows, dtype=np.int64), lambda _: every)
 
-    def groups(self, classes: npt.NDArray[np.int64]) -> Groups:
-        """The counts inside classes of rows."""
-        return Groups.of(classes, self.sensitive, self.person, self.weights, self.references)
+    def groups(self, classes: npt.NDArray[np.int64], labels: Masks | None = None) -> Groups:
+        """The counts inside classes of rows; a population is counted under `labels`, tight ones unless given."""
+        found = Groups.of(classes, self.sensitive, self.person, self.weights, self.references)
+        if self.population is None:
+            return found
+        people, unfitted = self.population.count(labels or TightLabels(self.quasi, classes), found.count)
+        return replace(found, population=people, unfitted=unfitted)
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Problem:
         """The same problem on some of the rows."""
@@ -144,7 +164,11 @@ class Problem:
         person = None if self.person is None else self.person[rows]
         if weights is None and self.weights is not None:
             weights = self.weights[rows]
-        return Groups.of(np.zeros(len(rows), dtype=np.int64), sensitive, person, weights, self.shares)
+        one = Groups.of(np.zeros(len(rows), dtype=np.int64), sensitive, person, weights, self.shares)
+        if self.population is None:
+            return one
+        fits = self.population.fitting([tight_mask(column, column.codes[rows]) for column in self.quasi])
+        return replace(one, population=self.population.counts[fits].sum(keepdims=True))
 
     def admits(
         self,
@@ -155,6 +179,18 @@ class Problem:
         """Whether some rows may be a class: every model holds, or every one of `models`, by its slow criterion."""
         one = self.class_of(rows, weights)
         return not any(model.failing(one)[0] for model in (self.models if models is None else models))
+
+
+def _code_quasi(
+    table: Table, settled: Schema, population: Population | None, rows: int | None
+) -> tuple[list[Column], CodedPeople | None]:
+    """Return the coded quasi-identifiers, and the people of the population if there is one."""
+    if population is None:
+        names = settled.names(Role.QUASI)
+        return [code_held(table.held(name), settled.columns[name], code, rows) for name in names], None
+    if rows is not None:
+        raise ParameterError("a population is counted beside the rows themselves, and these were counted before")
+    return code_together(table, settled, population)
 
 
 def value_notes(series: pl.Series, column: Column, weights: npt.NDArray[np.int64] | None = None) -> list[str]:
@@ -199,6 +235,10 @@ possible
                 f"{whole.units[0]}; at most k={whole.units[0]} is possible"
             )
         best = model.measure(whole)
+        if not model.holds(best) and model.sensitive is None:
+            raise UnsatisfiableError(
+                f"{model.name} with {model.asked:g} cannot be reached: the whole table as one class has {best:.6g}"
+            )
         if not model.holds(best):
             side = "at most" if model.at_least else "at least"
             raise UnsatisfiableError(

@@ -13,7 +13,7 @@ from sfumato.core.cells import SUPPRESSED
 from sfumato.tabular.base import Partition
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
-from sfumato.tabular.lattice.suppression import Recoding, recode_locally, recode_node, stands
+from sfumato.tabular.lattice.suppression import Recoding, node_labels, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns
 
@@ -41,6 +41,7 @@ def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ra
         },
         {"rows_starred": starred},
         {"rows_suppressed": int(rows[0])},
+        labels=node_labels(lattice, recoding),
     )
 
 

@@ -6,7 +6,7 @@ A node gives every quasi-identifier one level; its counts roll up from those of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sfumato.models.base import Model
 from sfumato.models.criteria import ABSORBING, DISTINCT, VALUES, Criteria
 from sfumato.models.groups import Groups
-from sfumato.table.distinct import LARGEST_KEY, distinct
+from sfumato.table.distinct import LARGEST_KEY, distinct, tally
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.packing import Packing
 from sfumato.tabular.problem import Problem
@@ -123,8 +123,9 @@ class Lattice:
         shown = np.stack(codes, axis=1)[cells.examples]
         ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
-        of_table = [model for model in problem.models if model.of_table]
-        joinable = bool(np.isin(criteria.kind, ABSORBING).all()) and not problem.uncompiled
+        of_table = [model for model in problem.models if model.of_table or model.people is not None]
+        uncompiled = [model for model in problem.uncompiled if model not in of_table]
+        joinable = bool(np.isin(criteria.kind, ABSORBING).all()) and not uncompiled
         absorbs = joinable and (problem.person is None or (len(criteria.kind) == 0 and not of_table))
         return cls(
             ladders=ladders,
@@ -138,7 +139,7 @@ class Lattice:
             rest_count=rest_count,
             problem=problem,
             criteria=criteria,
-            uncompiled=problem.uncompiled,
+            uncompiled=uncompiled,
             of_table=of_table,
             least_units=max([1, *(model.least_units for model in problem.models if not model.of_table)]),
             table_rows=problem.rows,
@@ -267,7 +268,7 @@ class Lattice:
     def _judge(self, levels: Levels, frequencies: Frequencies) -> JudgedNode:
         sizes, failing = self._judge_each(frequencies)
         for model in self.of_table:
-            failing = model.leaves_out(self._groups(frequencies), failing)
+            failing = model.leaves_out(self._fitted(levels, frequencies), failing)
         return JudgedNode(levels, frequencies, sizes, failing)
 
     def _judge_each(self, frequencies: Frequencies) -> tuple[Int64s, Bools]:
@@ -279,6 +280,21 @@ class Lattice:
             groups = self._groups(frequencies)
             failing |= np.any([model.failing(groups) for model in self.uncompiled], axis=0)
         return sizes, failing
+
+    def _fitted(self, levels: Levels, frequencies: Frequencies) -> Groups:
+        """Return the groups of a node, each with the people of the population who fit its labels."""
+        groups, people = self._groups(frequencies), self.problem.population
+        if people is None:
+            return groups
+        codes = np.concatenate([self.codes[frequencies.example], people.codes])
+        shown = [ladder.nodes[level][codes[:, place]] for place, (ladder, level) in self._steps(levels)]
+        numbers = distinct(shown, [len(ladder.labels[level]) for _, (ladder, level) in self._steps(levels)])
+        here, there = np.split(numbers.ids, [len(frequencies.example)])
+        totals = tally(there, people.counts, numbers.count)
+        return replace(groups, population=totals[here], unfitted=people.total - int(totals[here].sum()))
+
+    def _steps(self, levels: Levels) -> Iterator[tuple[int, tuple[Ladder, int]]]:
+        return enumerate(zip(self.ladders, levels, strict=True))
 
     def _groups(self, frequencies: Frequencies) -> Groups:
         """Return the groups of a node as models see them, for those without a compiled test."""

@@ -79,6 +79,7 @@ def anonymize(
     sfumato.errors.ParameterError: relaxed Mondrian parts equal rows, which Spark counts as one; use strict Mondrian
     """
     chosen = without_rows(algorithm)
+    refuse_populations(models)
     rows, report = take_in_rows(plain_columns(frame), schema)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     with spark_sentences("the rows cannot be counted"):
@@ -182,6 +183,15 @@ them part by part; ask for --k 20, which is enough for it
             raise ParameterError(
                 f"{model.name} is measured on all classes together, and here Spark checks them part by part; ask for "
                 f"--k {model.least_units}, which is enough for it"
+            )
+
+
+def refuse_populations(models: Sequence[Model]) -> None:
+    """Refuse models that count people of a population, whose table would have to lie beside the rows."""
+    for model in models:
+        if model.people is not None:
+            raise ParameterError(
+                f"{model.name} counts a population on one machine; leave --engine spark out, or give --sampling"
             )
 
 
