@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.audit.release import release as audit_release
 from sfumato.checks.tables import random_schema, random_table
 from sfumato.models import Model
 from sfumato.tabular import Anonymizer
@@ -142,3 +145,20 @@ def test_a_lattice_keeps_the_average_and_lets_single_classes_be_smaller() -> Non
     sizes = np.array([len(one) for one in classes_of(release)])
     assert len(sizes) / sizes.sum() <= 0.1
     assert sizes.min() < model.least_units
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_audit_measures_it_again_and_finds_a_changed_file(case: str, tmp_path: Path) -> None:
+    model, _ = CASES[case]
+    out, card = tmp_path / "out.csv", tmp_path / "out.csv.card.json"
+    sf.Mondrian().anonymize(random_table(3, 150), random_schema(), [model]).save(out)
+    claims = {finding.claim: finding for finding in audit_release(sf.Card.read(card), out)}
+    found = next(finding for claim, finding in claims.items() if claim.startswith(model.name))
+    assert found.verdict == "NOT_REFUTED"
+    assert found.bound == pytest.approx(sf.Card.read(card).released.models[0].measured)
+    changed = pl.read_csv(out, infer_schema=False).with_columns(disease=pl.lit("flu"), income=pl.lit("1000"))
+    one = changed.with_row_index("n").with_columns(age=pl.col("n").cast(pl.String)).drop("n")
+    odd = one.with_columns(disease=pl.when(pl.col("age") == "0").then(pl.lit("gout")).otherwise("disease"))
+    odd.write_csv(out)
+    again = next(f for f in audit_release(sf.Card.read(card), out) if f.claim.startswith(model.name))
+    assert again.verdict == "REFUTED"
