@@ -30,8 +30,16 @@ from .evaluate import compare as compare
 from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import read_hierarchy as read_hierarchy
 from .models import AlphaK as AlphaK
+from .models import AverageRisk as AverageRisk
+from .models import BetaLikeness as BetaLikeness
+from .models import DeltaDisclosure as DeltaDisclosure
+from .models import DeltaPresence as DeltaPresence
+from .models import HighestRisk as HighestRisk
 from .models import KAnonymity as KAnonymity
+from .models import KEAnonymity as KEAnonymity
+from .models import KMap as KMap
 from .models import LDiversity as LDiversity
+from .models import Population as Population
 from .models import TCloseness as TCloseness
 from .release import Card as Card
 from .release import Finding as Finding

@@ -87,6 +87,11 @@ def cases(draw: st.DrawFn) -> Case:
                     sf.LDiversity(2, "ill", kind="recursive", c=2),
                     sf.TCloseness(0.25, "ill"),
                     sf.AlphaK(0.6, 2, "ill"),
+                    sf.BetaLikeness(0.6, "ill"),
+                    sf.BetaLikeness(0.6, "ill", kind="basic"),
+                    sf.DeltaDisclosure(0.7, "ill"),
+                    sf.DeltaDisclosure(0.7, "ill", absent="refused"),
+                    sf.HighestRisk(0.3),
                 ]
             ),
             max_size=2,

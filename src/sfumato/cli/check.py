@@ -36,6 +36,7 @@ def check(
     require: Columns = (),
     schema: Path | None = None,
     card: Path | None = None,
+    population: Path | None = None,
     c: float = 2.0,
     sample: Whole = None,
     reading: InputOptions = InputOptions(),
@@ -56,9 +57,11 @@ def check(
         person: Column that tells persons apart when one can have several rows: k, l, α and t then count persons;
             without it that of the schema, where the table has it.
         require: Requirements such as k=10,l=3,t=0.2 (also k_matching, where * agrees with any value, l_entropy,
-            l_recursive, alpha, beta, delta, uniques).
+            l_recursive, alpha, beta, delta, uniques, and each model by its option, such as highest-risk=0.1).
         schema: TOML file that tells roles, types, missing marks and the order of ordinal columns.
         card: The card of the released table: its hash, rows, columns, classes and models are compared with the file.
+        population: File with the people whom an attacker looks through, among them those of the table: k-map (k_map),
+            δ-presence (presence_most) and the risks of journalist and marketer are counted in it.
         c: The c of recursive (c, l)-diversity.
         sample: Measure so many random rows only, to try; what holds on them may not hold on the table.
         json: Print the measures as JSON.
@@ -66,15 +69,19 @@ def check(
     from sfumato.evaluate import Requirement
     from sfumato.evaluate.agreement import compare_with_card
     from sfumato.evaluate.check import check as measure
+    from sfumato.models import KMap
     from sfumato.table.parse_report import IN_TABLES
 
     if sample is not None and (require or card is not None or engine.spark):
         raise ParameterError("--sample measures some rows to try; leave --require, --card and --engine spark out")
     if person is not None and engine.spark:
         raise ParameterError("--person is measured on one machine; leave --engine spark out")
+    if population is not None and engine.spark:
+        raise ParameterError("--population is counted on one machine; leave --engine spark out")
     asked = _Asked.of(names(quasi), names(sensitive), schema, card, person)
     wanted = [Requirement.parse(entry) for entry in names(require)]
-    models = [model for entry in wanted for model in entry.models(asked.sensitive)]
+    models = [model for entry in wanted for model in entry.models(asked.sensitive, wanted, population)]
+    models += [] if population is None else [KMap(2, population=str(population))]
     asked = replace(asked, schema=intake.declared(reading.under(asked.schema)))
     agreement, found = None, None
     with steps(2) as step, listening(step.share):

@@ -2,12 +2,13 @@
 
 from sfumato.evaluate.calibration import Calibration, errors_beside, experimental, hybrid, theoretical
 from sfumato.evaluate.candidates import Candidate, Comparison, compare, front
-from sfumato.evaluate.check import Measures, Requirement, Risk, SensitiveMeasures, check, risks
+from sfumato.evaluate.check import Measures, Risk, SensitiveMeasures, check, risks
 from sfumato.evaluate.distances import ColumnDistance, column_distances
 from sfumato.evaluate.learning import Learned, Learning, learning, learning_held_out
 from sfumato.evaluate.pairs import PairDistance, pair_distances
 from sfumato.evaluate.population import PopulationRisk, population_risk
 from sfumato.evaluate.regression import Coefficient, ComparedCoefficient, Regression, regression
+from sfumato.evaluate.requirement import Requirement
 from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
 from sfumato.evaluate.utility import ColumnLoss, Histogram, Utility, histogram, utility, variance_lost

@@ -169,7 +169,10 @@ def _compare_model(
     elif model is not None and known:
         value = model.measure_unseen_persons(groups)
     if model is None or value is None:
-        untold.append(f"{name}: the card does not tell enough to measure it again")
+        told = model is not None and card.guarantee.unit == "row"
+        untold.append(
+            f"{name}: {model.untold if told and model else 'the card does not tell enough to measure it again'}"
+        )
         return
     if not model.holds(value):
         compared.append(name)

@@ -8,21 +8,20 @@ wants as many people as possible.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from sfumato import plugins
 from sfumato.core.cells import limit_columns
 from sfumato.core.display import as_html, one_line
 from sfumato.core.parameters import Real
 from sfumato.errors import InputError, ParameterError, suggestion
+from sfumato.evaluate.fitting_people import people_fitting
 from sfumato.evaluate.starred import starred_cells
-from sfumato.models import Model, measures, models_from_options
-from sfumato.models.criteria import SLACK
+from sfumato.models import Model, Population, measures
 from sfumato.models.groups import Groups, Histograms
 from sfumato.models.t_closeness import closeness
 from sfumato.schema import Attribute, Role, Schema
@@ -35,6 +34,7 @@ from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import as_released
 from sfumato.tabular.persons import number_persons
 from sfumato.tabular.perturbation.matching import MOST_MATCHED, Cases, coded_texts, match_counts
+from sfumato.tabular.population import people_of
 
 
 class Risk(msgspec.Struct, frozen=True):
@@ -54,12 +54,17 @@ class Risk(msgspec.Struct, frozen=True):
 def risks(groups: Groups) -> Risk:
     """Return the risks of a table whose quasi-identifiers form these classes.
 
+    Where a population was counted, a journalist and a marketer look among its people who fit a class.
+
     A person in a class of f units is found with probability 1/f; the mean over all units is the number
     of classes divided by the number of units, which is also the share a marketer can expect to find.
     """
     largest = 1 / float(groups.units.min())
     mean = groups.count / float(groups.units.sum())
-    return Risk(largest, mean, largest, mean)
+    if groups.population is None:
+        return Risk(largest, mean, largest, mean)
+    links = 1 / np.maximum(1, groups.population)
+    return Risk(largest, mean, float(links.max()), float(links @ groups.units / groups.units.sum()))
 
 
 class SensitiveMeasures(msgspec.Struct, frozen=True):
@@ -165,60 +170,6 @@ class Measures(msgspec.Struct, frozen=True):
         return plain
 
 
-@dataclass(frozen=True)
-class Requirement:
-    """A limit that a measure must keep: the least where more is safer, otherwise the most.
-
-    >>> Requirement.parse("k=10")
-    Requirement(name='k', limit=10.0, at_least=True)
-    >>> Requirement.parse("ten")
-    Traceback (most recent call last):
-    sfumato.errors.ParameterError: requirement 'ten' is not of the form k=10
-    """
-
-    name: str
-    limit: float
-    at_least: bool
-
-    @classmethod
-    def parse(cls, text: str) -> Requirement:
-        """Return the requirement that was written; a model's measure goes by the option that asks for the model."""
-        name, _, limit = text.partition("=")
-        try:
-            number = float(limit)
-        except ValueError as error:
-            raise ParameterError(f"requirement '{text}' is not of the form k=10") from error
-        name = name.strip()
-        kind = None if name in {*SIMPLE, *BY_COLUMN} else _models_by_option().get(name)
-        return cls(name, number, name in AT_LEAST if kind is None else kind.at_least)
-
-    def models(self, sensitive: Sequence[str]) -> list[Model]:
-        """Return the models to measure for it, none where every table is measured so anyway."""
-        kind = _models_by_option().get(self.name)
-        if kind is None or self.name in {*SIMPLE, *BY_COLUMN}:
-            return []
-        columns = {name: Attribute(name, Role.SENSITIVE) for name in sensitive}
-        limit = int(self.limit) if self.limit == int(self.limit) else self.limit
-        return models_from_options({self.name: limit}, Schema(columns))
-
-    def breach(self, found: Measures) -> str | None:
-        """Return how a table breaks the requirement, or None.
-
-        >>> Requirement.parse("k=10").breach(Measures(3, 1, 3, 0, Risk(0, 0, 0, 0), {}))
-        'k: found 3; required at least 10'
-        """
-        value = found.value(self.name)
-        kept = value >= self.limit * (1 - SLACK) if self.at_least else value <= self.limit + SLACK
-        side = "at least" if self.at_least else "at most"
-        return None if kept else f"{self.name}: found {value:g}; required {side} {self.limit:g}"
-
-
-def _models_by_option() -> dict[str, type[Model]]:
-    """Return every model that is offered, by the option that asks for it."""
-    every = plugins.every("models", Model).values()
-    return {kind.OPTIONS[kind.asks].name or kind.asks: kind for kind in every if kind.asks in kind.OPTIONS}
-
-
 def check(
     table: Table,
     quasi: Sequence[str],
@@ -233,7 +184,8 @@ def check(
 
     A schema tells the order of ordinal sensitive columns and their missing marks; `c` is that of
     recursive (c, l)-diversity. Where rows were counted before, `weights` says how often each occurs. Further `models`
-    are measured too. Where the schema names the column of persons and the table has it, all measures count persons.
+    are measured too; if one speaks of a population, so are the risks among its people. Where the schema names the
+    column of persons and the table has it, all measures count persons.
 
     >>> visits = Table(pl.DataFrame({"zip": ["1*", "1*"], "id": [7, 7]}))
     >>> check(visits, ["zip"]).k, check(visits, ["zip"], schema=Schema.from_roles(quasi=["zip"], person="id")).k
@@ -244,7 +196,8 @@ def check(
     if weights is None:
         table = take_in_sensitive(table, sensitive, schema)
     persons = _persons(table, schema) if weights is None else None  # counted rows tell no persons
-    groups = written_groups(table, quasi, sensitive, schema=schema, weights=weights, persons=persons)
+    told: Any = {"schema": schema, "weights": weights, "persons": persons, "population": people_of(models)}
+    groups = written_groups(table, quasi, sensitive, **told)
     return Measures(
         rows=groups.rows,
         classes=groups.count,
@@ -312,8 +265,11 @@ def written_groups(
     schema: Schema | None = None,
     weights: Weights | None = None,
     persons: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None,
+    population: Population | None = None,
 ) -> Groups:
     """Return the classes of a table as its cells are written, with their sensitive values; `persons` numbers them.
+
+    People of a `population` are counted under the labels of each class.
 
     >>> sorted(written_groups(Table(pl.DataFrame({"zip": ["1*", "1*", "2"]})), ["zip"]).sizes.tolist())
     [1, 2]
@@ -324,9 +280,13 @@ def written_groups(
         raise ParameterError("no quasi-identifier was named; give the columns an attacker may know with --quasi")
     names = [found for name in quasi for found in class_columns(table, name)]
     codes = [spread(table.held(name), as_written) for name in names]
-    classes = distinct(codes, [int(column.max()) + 1 for column in codes]).ids
+    classes = distinct(codes, [int(column.max()) + 1 for column in codes])
     columns = {name: _sensitive(table, name, schema, weights) for name in sensitive}
-    return Groups.of(classes, columns, persons, weights)
+    found = Groups.of(classes.ids, columns, persons, weights)
+    if population is None:
+        return found
+    people, unfitted = people_fitting(Table(table.frame[classes.examples]), quasi, schema, population)
+    return replace(found, population=people, unfitted=unfitted)
 
 
 def class_columns(table: Table, name: str) -> list[str]:

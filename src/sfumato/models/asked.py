@@ -11,7 +11,7 @@ from sfumato.core.parameters import Option
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.models.base import Model
 from sfumato.release.card import MeasuredModel
-from sfumato.schema import Role, Schema
+from sfumato.schema import Attribute, Role, Schema
 
 ModelClass = type[Model]
 
@@ -37,7 +37,11 @@ def models_from_options(given: Mapping[str, Any], schema: Schema, *, needed: boo
     for kind in asked:
         _refuse_incomplete(kind, given)
     models = [_build(kind, given) for kind in asked if not _has_column(kind)]
-    models += [_build(kind, given, column=column) for column in columns for kind in asked if _has_column(kind)]
+    for column in columns:
+        fitting = (kind for kind in asked if _has_column(kind) and kind.suits(schema.columns[column]))
+        models += [_build(kind, given, column=column) for kind in fitting]
+    for kind in asked:
+        _refuse_unsuited(kind, [schema.columns[column] for column in columns])
     if not models and needed:
         raise ParameterError("no model was asked for; give --k, for example --k 10")
     return models
@@ -88,6 +92,14 @@ def _refuse_incomplete(kind: ModelClass, given: Mapping[str, Any]) -> None:
     for parameter in _required_parameters(kind):
         if names.get(parameter, parameter) not in given:
             raise ParameterError(f"{_flag(kind, kind.asks)} needs {_flag(kind, parameter)}; give both")
+
+
+def _refuse_unsuited(kind: ModelClass, columns: Sequence[Attribute]) -> None:
+    if _has_column(kind) and not any(map(kind.suits, columns)):
+        named = ", ".join(f"'{column.name}'" for column in columns)
+        raise ParameterError(
+            f"{_flag(kind, kind.asks)} suits no sensitive column; found {named} of other types; leave it out"
+        )
 
 
 def _build(kind: ModelClass, given: Mapping[str, Any], **column: str) -> Model:

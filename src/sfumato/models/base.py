@@ -17,7 +17,9 @@ from sfumato.core.parameters import Validated
 from sfumato.errors import ParameterError
 from sfumato.models.criteria import SLACK, Criterion
 from sfumato.models.groups import ClassCounts, Groups
+from sfumato.models.population import Population
 from sfumato.release.card import MeasuredModel
+from sfumato.schema import Attribute
 from sfumato.table.coding import Column
 
 
@@ -51,6 +53,9 @@ class Model(Validated, ABC):
     suppression_monotone: ClassVar[bool]
     evenness_monotone: ClassVar[bool] = False  # moving a unit from a frequent value to a rarer one never makes it worse
 
+    parts_population: ClassVar[bool] = False  # everybody in the population must fit one class, and no more
+    of_table: ClassVar[bool] = False  # speaks of all classes together; `least_units` of each is more than it asks
+
     @abstractmethod
     def class_value(self, one: ClassCounts) -> float:
         """The value that one class has: the criterion, slow and obvious."""
@@ -64,6 +69,12 @@ class Model(Validated, ABC):
         (KAnonymity(k=3),)
         """
         raise ParameterError(f"{cls.__name__} has no sample() for the conformance suite; write one")
+
+    @classmethod
+    def suits(cls, attribute: Attribute) -> bool:
+        """Return whether it can speak of a sensitive column, as far as that is declared."""
+        del attribute
+        return True
 
     @property
     def name(self) -> str:
@@ -80,6 +91,16 @@ class Model(Validated, ABC):
     def sensitive(self) -> str | None:
         """The sensitive column the model speaks of, if any."""
         return getattr(self, "column", None)
+
+    @property
+    def people(self) -> Population | None:
+        """The population the model speaks of, if it counts one."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a card must say is assumed for it, a sentence each."""
+        return ()
 
     @property
     def least_units(self) -> int:
@@ -132,6 +153,11 @@ class Model(Validated, ABC):
         del kind
         return self.measure(groups)
 
+    @property
+    def untold(self) -> str:
+        """Why a released file and its card do not tell the value, where `measure_again` returns None."""
+        return "the card does not tell enough to measure it again"
+
     def measure_unseen_persons(self, groups: Groups) -> float | None:
         """The best value that a released file allows where a person may have several of its rows; None if any.
 
@@ -151,6 +177,10 @@ class Model(Validated, ABC):
     def failing(self, groups: Groups) -> npt.NDArray[np.bool_]:
         """Which classes break the model."""
         return np.array([not self.satisfied(one) for one in groups.each(self.sensitive)], dtype=np.bool_)
+
+    def leaves_out(self, groups: Groups, failing: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which classes must go so that the others satisfy a model of the table, where some fail anyway."""
+        return failing | self.failing(groups)
 
     @property
     def compiled(self) -> bool:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-DISTINCT, ENTROPY, RECURSIVE, CLOSENESS, SHARE, VALUES = 0, 1, 2, 3, 4, 5
-COUNTED = (DISTINCT, SHARE, VALUES)  # the counts of rows alone decide these; the others weigh them, or ask for persons
+DISTINCT, ENTROPY, RECURSIVE, CLOSENESS, SHARE, VALUES, GAIN, RATIO, SPAN = 0, 1, 2, 3, 4, 5, 6, 7, 8
+COUNTED = (DISTINCT, SHARE, VALUES, SPAN)  # counts of rows alone decide these; others weigh, or ask for persons
+ABSORBING = (DISTINCT, SPAN)  # a class of rows that satisfies these does so whatever rows join it
 SLACK = 1e-9  # what rounding may take from a measure before a model counts as broken
 NO_CUTS = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 NO_WEIGHTS = np.empty(0, dtype=np.float64)
@@ -17,6 +18,8 @@ NO_WEIGHTS = np.empty(0, dtype=np.float64)
 
 class Criterion(NamedTuple):
     """One model: its kind, two parameters, the cuts of its distance (t-closeness alone has any), and `skip`.
+
+    Of the kind SPAN, `weights` are the numbers behind the values, each with an empty cut.
 
     `skip` is 1 where code 0 is a missing value that counts as none, otherwise 0. The kind VALUES asks for values that
     occur, whoever has them: what a search may rely on before it asks for DISTINCT ones among persons.

@@ -1,7 +1,8 @@
 """The test of one class's sensitive counts, compiled: does this histogram satisfy this criterion?
 
 Definitions: Machanavajjhala et al. 2007 (l-diversity), Li, Li & Venkatasubramanian 2007 (t-closeness),
-Wong, Li, Fu & Wang 2006 (share). `measures.py` computes the same by other means.
+Wong, Li, Fu & Wang 2006 (share), Cao & Karras 2012 (gain), Brickell & Shmatikov 2008 (ratio), Zhang, Koudas, Srivastava
+& Yu 2007 (span). `measures.py` computes the same by other means.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import inlined, kernel
-from sfumato.models.criteria import CLOSENESS, DISTINCT, ENTROPY, RECURSIVE, SHARE, SLACK, Criteria
+from sfumato.models.criteria import (
+    CLOSENESS,
+    DISTINCT,
+    ENTROPY,
+    GAIN,
+    RATIO,
+    RECURSIVE,
+    SHARE,
+    SLACK,
+    SPAN,
+    Criteria,
+)
 
 
 @kernel
@@ -31,14 +43,19 @@ def criterion_holds(
     kind, first, second = criteria.kind[index], criteria.first[index], criteria.second[index]
     if kind == CLOSENESS:
         return bool(distance_from_table(criteria, index, counts, units, flow) <= first + SLACK)
+    if kind == GAIN or kind == RATIO:  # noqa: SIM109, PLR1714 - compiled faster
+        return shares_hold(criteria, index, counts, units)
     values = counts[criteria.skip[index] :]
-    if kind == DISTINCT or kind == ENTROPY or kind == RECURSIVE:  # noqa: SIM109, PLR1714 - compiled faster
+    wide = kind == SPAN and reach(criteria, index, counts, holders) >= first * (1 - SLACK)
+    if wide or kind == DISTINCT or kind == ENTROPY or kind == RECURSIVE:  # noqa: SIM109, PLR1714 - compiled faster
         pin(values, total_of(values) - holders)
     if kind == ENTROPY:
         return bool(holders > 0 and entropy(values) >= math.log(first * (1 - SLACK)))
     if kind == RECURSIVE:
         return recursively_diverse(values, first, second)
-    return counted_holds(criteria, index, counts, units, holders)
+    if kind == SPAN:
+        wide = wide and met(values) >= second
+    return wide or (kind != SPAN and counted_holds(criteria, index, counts, units, holders))
 
 
 @inlined
@@ -48,14 +65,58 @@ def counted_holds(criteria: Criteria, index: int, counts: npt.NDArray[np.int64],
     Apart from the rest, since most searches ask for nothing else and Numba compiles it in a fraction of the time.
     """
     first, skip = criteria.first[index], criteria.skip[index]
-    most, met = 0, 0
+    most, values = 0, 0
     for value in range(skip, len(counts)):
         most = max(most, counts[value])
-        met += counts[value] > 0
+        values += counts[value] > 0
+    if criteria.kind[index] == SPAN:
+        wide = reach(criteria, index, counts, holders) >= first * (1 - SLACK)
+        return bool(wide and values >= criteria.second[index])
     if criteria.kind[index] == SHARE:
         missing = counts[0] if skip else 0
         return bool(most <= (first + SLACK) * holders and missing <= (first + SLACK) * units)
-    return bool(met >= first * (1 - SLACK))
+    return bool(values >= first * (1 - SLACK))
+
+
+@kernel
+def shares_hold(criteria: Criteria, index: int, counts: npt.NDArray[np.int64], units: int) -> bool:
+    """Return whether each value's share is near enough to that in the table: GAIN bounds it above, RATIO both ways."""
+    offset = criteria.reference_start[criteria.column[index]]
+    first, further = criteria.first[index], criteria.second[index] > 0
+    for value in range(len(counts)):
+        before = criteria.reference[offset + value]
+        if counts[value] == 0:
+            if further and before > 0 and criteria.kind[index] == RATIO:
+                return False
+            continue
+        if before <= 0:
+            return False
+        share = counts[value] / units
+        if criteria.kind[index] == RATIO:
+            if abs(math.log(share / before)) > first + SLACK:
+                return False
+        else:
+            most = min(first, max(0.0, -math.log(before))) if further else first
+            if (share - before) / before > most + SLACK:
+                return False
+    return True
+
+
+@inlined
+def reach(criteria: Criteria, index: int, counts: npt.NDArray[np.int64], holders: int) -> float:
+    """Return the shortest part of the scale that could hold a number of every unit that has one; 0 without any."""
+    skip, numbers = criteria.skip[index], criteria.cut_start[index]
+    shortest, inside, low = math.inf, 0, skip
+    for high in range(skip, len(counts)):
+        inside += counts[high]
+        while counts[high] > 0 and low <= high and inside >= holders:
+            if counts[low] > 0:
+                shortest = min(
+                    shortest, criteria.cut_weight[numbers + high - skip] - criteria.cut_weight[numbers + low - skip]
+                )
+            inside -= counts[low]
+            low += 1
+    return 0.0 if holders == 0 else shortest
 
 
 @kernel
@@ -88,6 +149,15 @@ def total_of(counts: npt.NDArray[np.int64]) -> int:
     total = 0
     for count in counts:
         total += count
+    return total
+
+
+@inlined
+def met(counts: npt.NDArray[np.int64]) -> int:
+    """Return how many counts are above 0."""
+    total = 0
+    for count in counts:
+        total += count > 0
     return total
 
 

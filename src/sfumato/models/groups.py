@@ -75,7 +75,8 @@ class ClassCounts(NamedTuple):
 
     `counts` are by code of `column`, and `reference` is the share of all units that have each code; both are empty for
     a model that speaks of no column. With a person column, `counts` are persons who have the value. `holders` are the
-    units that have a value; None where nobody counted them.
+    units that have a value, and `population` the people of the population who fit the class's labels; None where nobody
+    counted them.
 
     >>> next(iter(Groups.of(np.array([0, 0, 1])).each())).units
     2
@@ -87,6 +88,7 @@ class ClassCounts(NamedTuple):
     reference: Shares = np.empty(0, dtype=np.float64)
     column: Column | None = None
     holders: int | None = None
+    population: int | None = None
 
     @property
     def value_counts(self) -> Counts:
@@ -111,6 +113,9 @@ class ClassCounts(NamedTuple):
 class Groups:
     """Classes of rows: their sizes in rows, in protected units, and their sensitive histograms.
 
+    Where a population was counted, `population` is how many of its people fit the labels of each class, and `unfitted`
+    how many fit none.
+
     >>> import polars as pl
     >>> from sfumato.schema import Attribute
     >>> from sfumato.table.coding import code
@@ -124,6 +129,8 @@ class Groups:
     sizes: Counts
     units: Counts
     sensitive: Mapping[str, Histograms] = field(default_factory=dict)
+    population: Counts | None = None
+    unfitted: int = 0
 
     @classmethod
     def of(
@@ -164,7 +171,8 @@ class Groups:
     def each(self, name: str | None = None) -> Iterator[ClassCounts]:
         """Yield the classes one by one, each with its counts of one sensitive column if named."""
         if name is None:
-            yield from (ClassCounts(int(rows), int(units)) for rows, units in zip(self.sizes, self.units, strict=True))
+            for number in range(self.count):
+                yield ClassCounts(int(self.sizes[number]), int(self.units[number]), population=self._people(number))
             return
         found = self.sensitive[name]
         bounds = np.append(found.starts, len(found.counts))
@@ -174,8 +182,17 @@ class Groups:
             counts[found.values[part]] = found.counts[part]
             holders = int(found.holders[number])
             yield ClassCounts(
-                int(self.sizes[number]), int(self.units[number]), counts, found.reference, found.column, holders
+                int(self.sizes[number]),
+                int(self.units[number]),
+                counts,
+                found.reference,
+                found.column,
+                holders,
+                self._people(number),
             )
+
+    def _people(self, number: int) -> int | None:
+        return None if self.population is None else int(self.population[number])
 
 
 def _histograms(

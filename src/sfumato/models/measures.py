@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.models.criteria import SLACK
 from sfumato.models.groups import Groups, Histograms
 
 CHUNK = 4_000_000
@@ -91,6 +92,14 @@ def beta(histograms: Histograms) -> float:
     return max(0.0, float(((histograms.shares - before) / before).max()))
 
 
+def beta_enhanced(histograms: Histograms) -> float:
+    """Enhanced β: as `beta`, infinite where a value of share p gains more than −ln p (2012, definition 3)."""
+    before = histograms.reference[histograms.values]
+    gains = (histograms.shares - before) / before
+    broken = gains > np.maximum(0.0, -np.log(before)) + SLACK
+    return float(np.inf) if broken.any() else max(0.0, float(gains.max()))
+
+
 def delta(histograms: Histograms) -> float:
     """δ: the largest |ln| of a present value's share in a class over that in the table (Brickell & Shmatikov 2008).
 
@@ -98,3 +107,27 @@ def delta(histograms: Histograms) -> float:
     """
     before = histograms.reference[histograms.values]
     return float(np.abs(np.log(histograms.shares / before)).max())
+
+
+def delta_of_all(histograms: Histograms) -> float:
+    """δ by the letter: infinite where a class lacks a value that the table has."""
+    met = np.bincount(histograms.classes, minlength=len(histograms.units))
+    return delta(histograms) if met.min() == np.count_nonzero(histograms.reference) else float(np.inf)
+
+
+def spans(histograms: Histograms, numbers: npt.NDArray[np.float64], k: int) -> float:
+    """(k, e)-anonymity's e: the least reach of a class's numbers, 0 where fewer than k differ (Zhang et al. 2007).
+
+    The reach is the shortest part of the scale that could hold a number of every unit that has one.
+    """
+    known, fewest = histograms.known, l_distinct(histograms)
+    if fewest < k:
+        return 0.0
+    classes, counts = histograms.classes[known], histograms.counts[known]
+    held = numbers[histograms.values[known] - histograms.column.has_missing]
+    total = np.cumsum(counts)
+    before = total - counts
+    end = np.searchsorted(total, before + histograms.holders[classes])  # where so many units are met from here on
+    inside = end < len(classes)
+    inside[inside] &= classes[end[inside]] == classes[inside]
+    return float((held[end[inside]] - held[inside]).min())

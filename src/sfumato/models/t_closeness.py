@@ -73,6 +73,10 @@ class TCloseness(Model):
     def measure(self, groups: Groups) -> float:
         return closeness(groups.sensitive[self.column], self.distance)
 
+    @property
+    def untold(self) -> str:
+        return "the card does not tell the order or the hierarchy behind its distance"
+
     def measure_again(self, groups: Groups, kind: str | None) -> float | None:
         """The value of a released file; its card tells neither the order of words nor a hierarchy."""
         return None if kind == Kind.ORDINAL or self.distance == "hierarchical" else self.measure(groups)

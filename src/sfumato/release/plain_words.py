@@ -18,6 +18,7 @@ from sfumato.promise.zcdp import epsilon_of
 from sfumato.release.card import Card, ReleasedColumn
 from sfumato.release.finding import Finding
 
+CROWD = "k-anonymity"  # the model that the sentence on the crowd speaks for
 EVENT = "(event level)"
 EVENTS = (10, 100, 1000)
 FEW = 12  # names that a sentence lists
@@ -155,7 +156,7 @@ def _class_sentences(card: Card) -> Iterator[str]:
     if crowd:
         yield _crowd_sentence(card, int(k or 2))
     for entry in card.released.models:
-        if not crowd or entry.column is not None:
+        if not crowd or entry.column is not None or entry.model != CROWD:
             yield entry.words or f"The release satisfies {entry.model} with {entry.asked:g}."
 
 

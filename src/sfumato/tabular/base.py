@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import msgspec
 import numpy as np
@@ -35,12 +35,19 @@ from sfumato.tabular.card import choice_words, make_card
 from sfumato.tabular.changes import column_changes, starred_columns
 from sfumato.tabular.explanation import Explanation
 from sfumato.tabular.level_rules import refuse_unkept
+from sfumato.tabular.population import Masks
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, recode
 
 KEEP_ORDER = Option("Leave rows in their order, which the card reports as a risk.")
 RANGES = Option("Write numeric ranges as text, or as two columns x_min and x_max.")
 LEFT_OUT = "rows that no class could hold were left out of the release"
+FITTED = (
+    "its classes do not say who of a population fits them; use mondrian, local-recoding, datafly, incognito or optimal"
+)
+PARTED = (
+    "everybody in a population must fit one class; use datafly, incognito or optimal without --suppress and --local"
+)
 Classes = npt.NDArray[np.int64]
 
 
@@ -66,6 +73,7 @@ class Partition:
     notes: Sequence[str] = ()
     changes: Sequence[str] = ()
     levels: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    labels: Masks | None = None  # what each class's labels stand for, where they are not tight around its rows
 
     @property
     def leaves_out(self) -> bool:
@@ -196,6 +204,17 @@ class PartitionAnonymizer(Anonymizer):
     ranges: str
     keep_order: bool
 
+    @property
+    def fits_people(self) -> Literal["none", "labels", "parts"]:
+        """Whether people of a population can be fitted to classes: by their labels, and if so, each to just one."""
+        return "none"
+
+    def accepts(self, model: Model) -> bool:
+        """Return whether the algorithm can promise a model: one of a population needs labels that people fit."""
+        return model.people is None or self.fits_people in (
+            ("parts",) if model.parts_population else ("parts", "labels")
+        )
+
     @abstractmethod
     def partition(self, problem: Problem) -> Partition:
         """Return classes of the problem's rows that satisfy every model."""
@@ -219,12 +238,27 @@ class PartitionAnonymizer(Anonymizer):
         """
         source = SecureSource() if rng is None else rng
         refuse_unkept(self, schema)
+        self.refuse_unfitted(models)
         problem = Problem.of(table, schema, list(models))
         if self.keep_order or most_threads() == 1:
             return self.publish(problem, self.partition(problem), source)
         with ThreadPoolExecutor(1) as other_core:
             drawn = other_core.submit(permutation, table.rows, source)
             return self._write_release(problem, self.partition(problem), source, drawn.result)
+
+    def refuse_unfitted(self, models: Sequence[Model]) -> None:
+        """Refuse a model of a population, where people could not be fitted to the classes.
+
+        >>> import sfumato as sf
+        >>> sf.MDAV().refuse_unfitted([sf.KMap(5, sf.Population("voters", 9, "ab12"))])
+        Traceback (most recent call last):
+        sfumato.errors.ParameterError: mdav cannot promise k-map, since its classes do not say who of a population \
+fits them; use mondrian, local-recoding, datafly, incognito or optimal
+        """
+        for model in models:
+            if model.people is not None and not self.accepts(model):
+                why = PARTED if model.parts_population else FITTED
+                raise ParameterError(f"{self.algorithm} cannot promise {model.name}, since {why}")
 
     def publish(self, problem: Problem, partition: Partition, source: Source) -> Release:
         """Return the release of finished classes, once every model holds on what is released."""
@@ -247,7 +281,8 @@ class PartitionAnonymizer(Anonymizer):
         kept = row_class >= 0 if partition.leaves_out else None
         released = problem if kept is None else problem.only(kept)
         row_class = row_class if kept is None else row_class[kept]
-        groups = self._check_classes(released, [column for columns in coarse.values() for column in columns], row_class)
+        shown = [column for columns in coarse.values() for column in columns]
+        groups = self._check_classes(released, shown, row_class, partition.labels)
         return Settled(released, partition, coarse, kept, row_class, groups)
 
     def card(self, settled: Settled, names: Sequence[str], *, seeded: bool) -> Card:
@@ -272,10 +307,13 @@ class PartitionAnonymizer(Anonymizer):
             for column in problem.quasi
         }
 
-    def _check_classes(self, problem: Problem, coarse: list[Coarse], row_class: Classes) -> Groups:
+    def _check_classes(
+        self, problem: Problem, coarse: list[Coarse], row_class: Classes, labels: Masks | None
+    ) -> Groups:
         """Return the classes that the released values themselves form, once every model holds on them."""
         shown = distinct([column.index for column in coarse], [len(column.values) for column in coarse])
-        return kept_promises(problem.groups(shown.ids[row_class]), problem.models)
+        masks = None if labels is None else lambda number: labels(int(shown.examples[number]))
+        return kept_promises(problem.groups(shown.ids[row_class], masks), problem.models)
 
     def _card(self, problem: Problem, groups: Groups, names: Sequence[str], *, seeded: bool) -> Card:
         card = make_card(

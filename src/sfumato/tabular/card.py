@@ -92,7 +92,7 @@ def make_card(
             parameters=_parameters(problem.models),
             unit="row" if person is None else f"person (all rows with the same '{person}')",
         ),
-        assumptions=[*ASSUMPTIONS, *_about_persons(problem), *notes],
+        assumptions=[*ASSUMPTIONS, *_about_persons(problem), *_about_models(problem.models), *notes],
         released=released,
         audits=[_finding(model, entry.measured) for model, entry in zip(problem.models, measured, strict=True)],
         warnings=_warnings(problem, groups, settings, seeded=seeded),
@@ -117,6 +117,10 @@ def _about_persons(problem: Problem) -> list[str]:
     if problem.schema.person is None:
         return [ONE_ROW]
     return [ONE_CLASS, *([ONE_VALUE] if problem.sensitive else [])]
+
+
+def _about_models(models: Sequence[Model]) -> list[str]:
+    return list(dict.fromkeys(text for model in models for text in model.assumptions))
 
 
 def _column(problem: Problem, name: str) -> ReleasedColumn:
@@ -217,6 +221,12 @@ def _warnings(problem: Problem, groups: Groups, settings: dict[str, Any], *, see
         warnings.append("each sensitive column is protected on its own; one of them known may give away another")
     if repeated := repeated_identifiers(problem):
         warnings.append(repeated_warning(repeated))
+    if groups.population is not None and (groups.population < groups.units).any():
+        more = int((groups.population < groups.units).sum())
+        warnings.append(
+            f"{more} of {groups.count} classes have more rows than the population has people who fit them: the table's "
+            "people are not all in the population, and models that count it promise less"
+        )
     if settings.get("keep_order"):
         warnings.append("rows keep their original order, which can link them to other files of the same order")
     if seeded:

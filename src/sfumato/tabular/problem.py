@@ -18,6 +18,7 @@ from sfumato.errors import InputError, ParameterError, SchemaError, Unsatisfiabl
 from sfumato.models.base import Model
 from sfumato.models.criteria import Criteria, Criterion, flatten
 from sfumato.models.groups import Groups
+from sfumato.models.population import Population
 from sfumato.schema import Role, Schema
 from sfumato.schema.separation import Distinctness
 from sfumato.table import Table
@@ -26,6 +27,15 @@ from sfumato.table.distinct import Integers, Numbering, distinct
 from sfumato.table.parse_report import take_in
 from sfumato.tabular.coarsen import coarsen_table
 from sfumato.tabular.persons import persons_of
+from sfumato.tabular.population import (
+    CodedPeople,
+    Masks,
+    TightLabels,
+    code_together,
+    people_of,
+    population_notes,
+    tight_mask,
+)
 from sfumato.tabular.uniqueness import refuse_unique, unique_columns
 
 
@@ -43,6 +53,8 @@ class Problem:
     references: Mapping[str, npt.NDArray[np.float64]] | None = None  # shares in the whole, where this is a part of it
     unique: Mapping[str, Distinctness] = field(default_factory=dict)  # columns released although they single out
     notes: Sequence[str] = ()  # what the steward must know of the sensitive values
+    population: CodedPeople | None = None  # the people among whom an attacker looks, where a model counts them
+    among: Population | None = None  # where these people come from
 
     @classmethod
     def of(
@@ -62,10 +74,12 @@ class Problem:
         person = persons_of(table, settled)
         table, settled = coarsen_table(table, settled)
         rows = None if weights is None else int(weights.sum())
-        quasi = [code_held(table.held(name), settled.columns[name], code, rows) for name in settled.names(Role.QUASI)]
+        among = people_of(models)
+        quasi, people = _code_quasi(table, settled, among, rows)
         unique = unique_columns(table, settled, person) if weights is None else {}
         refuse_unique(unique, settled)
-        return cls(table, settled, [], quasi, {}, person, weights, unique=unique).asking(models)
+        plain = cls(table, settled, [], quasi, {}, person, weights, unique=unique, population=people, among=among)
+        return plain.asking(models)
 
     def asking(self, models: Sequence[Model]) -> Problem:
         """The same rows under other models, as `of` gives them; what was coded and counted of the rows is kept.
@@ -78,14 +92,23 @@ class Problem:
         True
         """
         _refuse_undeclared(models, self.table, self.schema)
+        if (among := people_of(models)) != self.among:
+            return self._among(among).asking(models)
         sensitive = {name: self.sensitive.get(name) or self.code_sensitive(name) for name in _wanted(models)}
         table, weights = self.table, self.weights
         notes = [note for name in sensitive for note in value_notes(table.counted(name)[0], sensitive[name], weights)]
+        notes += [] if among is None else population_notes(among, self.schema)
         other = replace(self, models=models, sensitive=sensitive, notes=notes)
         if list(sensitive) == list(self.sensitive):  # then neither of these depends on the models
             vars(other).update({name: vars(self)[name] for name in ("points", "whole") if name in vars(self)})
         refuse_impossible(models, other.whole, "rows" if self.person is None else "persons")
         return other
+
+    def _among(self, population: Population | None) -> Problem:
+        """The same rows, coded anew beside the people of another population, or without any."""
+        rows = None if self.weights is None else int(self.weights.sum())
+        quasi, people = _code_quasi(self.table, self.schema, population, rows)
+        return replace(self, models=[], quasi=quasi, sensitive={}, population=people, among=population)
 
     def code_sensitive(self, name: str) -> Column:
         """Return a sensitive column coded for models: every value that occurs, and no other."""
@@ -113,12 +136,17 @@ class Problem:
 
     @cached_property
     def whole(self) -> Groups:
-        """The table as one class: the reference for t-closeness, and the most that is possible."""
-        return self.groups(np.zeros(self.table.rows, dtype=np.int64))
+        """The table as one class that everybody fits: the reference for t-closeness, and the most that is possible."""
+        every = [np.ones(column.size, dtype=np.bool_) for column in self.quasi]
+        return self.groups(np.zeros(self.table.rows, dtype=np.int64), lambda _: every)
 
-    def groups(self, classes: npt.NDArray[np.int64]) -> Groups:
-        """The counts inside classes of rows."""
-        return Groups.of(classes, self.sensitive, self.person, self.weights, self.references)
+    def groups(self, classes: npt.NDArray[np.int64], labels: Masks | None = None) -> Groups:
+        """The counts inside classes of rows; a population is counted under `labels`, tight ones unless given."""
+        found = Groups.of(classes, self.sensitive, self.person, self.weights, self.references)
+        if self.population is None:
+            return found
+        people, unfitted = self.population.count(labels or TightLabels(self.quasi, classes), found.count)
+        return replace(found, population=people, unfitted=unfitted)
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Problem:
         """The same problem on some of the rows."""
@@ -158,7 +186,11 @@ class Problem:
         person = None if self.person is None else self.person[rows]
         if weights is None and self.weights is not None:
             weights = self.weights[rows]
-        return Groups.of(np.zeros(len(rows), dtype=np.int64), sensitive, person, weights, self.shares)
+        one = Groups.of(np.zeros(len(rows), dtype=np.int64), sensitive, person, weights, self.shares)
+        if self.population is None:
+            return one
+        fits = self.population.fitting([tight_mask(column, column.codes[rows]) for column in self.quasi])
+        return replace(one, population=self.population.counts[fits].sum(keepdims=True))
 
     def admits(
         self,
@@ -182,6 +214,18 @@ def _refuse_undeclared(models: Sequence[Model], table: Table, settled: Schema) -
         table.held(name)
         if name not in settled.names(Role.SENSITIVE):
             raise SchemaError(f"column '{name}' has a diversity model but not the role sensitive; declare it")
+
+
+def _code_quasi(
+    table: Table, settled: Schema, population: Population | None, rows: int | None
+) -> tuple[list[Column], CodedPeople | None]:
+    """Return the coded quasi-identifiers, and the people of the population if there is one."""
+    if population is None:
+        names = settled.names(Role.QUASI)
+        return [code_held(table.held(name), settled.columns[name], code, rows) for name in names], None
+    if rows is not None:
+        raise ParameterError("a population is counted beside the rows themselves, and these were counted before")
+    return code_together(table, settled, population)
 
 
 def value_notes(series: pl.Series, column: Column, weights: npt.NDArray[np.int64] | None = None) -> list[str]:
@@ -226,6 +270,10 @@ possible
                 f"{whole.units[0]}; at most k={whole.units[0]} is possible"
             )
         best = model.measure(whole)
+        if not model.holds(best) and model.sensitive is None:
+            raise UnsatisfiableError(
+                f"{model.name} with {model.asked:g} cannot be reached: the whole table as one class has {best:.6g}"
+            )
         if not model.holds(best):
             side = "at most" if model.at_least else "at least"
             raise UnsatisfiableError(

@@ -51,9 +51,10 @@ def test_a_top_code_is_claimed_and_checked() -> None:
 
 def test_proposals_are_the_shares_beyond() -> None:
     people = sf.Table(pl.DataFrame({"pay": list(range(1000))}))
-    lines = sf.TopBottomCoding().explain(people, schema(), [])
-    assert lines[1].startswith("pay: 1 % of the rows lie above 989, and 1 % below 10")
-    assert all("learnt from the rows" in line for line in lines)
+    found = sf.TopBottomCoding().explain(people, schema(), [])
+    assert found.lines[1] == "pay: 1 % of the rows lie above 989, and 1 % below 10"
+    assert found.facts["pay"][1] == {"top": 989, "share_above": 0.01, "bottom": 10, "share_below": 0.01}
+    assert "learnt from the rows" in found.words
 
 
 @given(NUMBERS, st.integers(1, 60))

@@ -34,9 +34,8 @@ ALIKE = 1e-6  # a card rounds what it measured
 HARDLY_EVER = 1e-9
 UNCOUNTED = "the second table does not count the released rows"
 UNKNOWN = "no model that is installed here is called so with these parameters"
-UNSEEN = "the release does not tell which rows are of one person, and any distance is possible"
+UNSEEN = "the release does not tell which rows are of one person, and any value is possible"
 BEST_FOR_PERSONS = "the best value that the rows allow; the persons behind them cannot be told apart in a release"
-UNTOLD = "the card does not tell the order or the hierarchy behind its distance"
 
 
 def table_findings(card: Card, table: Table, path: Path, trials: int, rng: Source | None) -> list[Finding]:
@@ -130,7 +129,7 @@ class MeasuredAgain:
         claim = f"{entry.model}{column}: {side} {entry.asked:g} in every class"
         persons = card.guarantee.unit != "row"
         if value is None:
-            return leave_unaudited(claim, UNSEEN if persons else UNTOLD)
+            return leave_unaudited(claim, UNSEEN if persons else self.model.untold)
         evidence: dict[str, Any] = {"measured": value, "asked": entry.asked, "classes": groups.count}
         if persons:
             evidence["note"] = BEST_FOR_PERSONS

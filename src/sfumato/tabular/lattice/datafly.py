@@ -72,6 +72,11 @@ class Datafly(PartitionAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return (cls(suppress=0.1),)
 
+    @property
+    def fits_people(self) -> Literal["labels", "parts"]:
+        """People of a population fit labels; each fits just one where nothing is suppressed."""
+        return "labels" if self.suppress or self.local else "parts"
+
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Datafly's node."""
         lattice = Lattice.of(problem)

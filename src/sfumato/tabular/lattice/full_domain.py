@@ -17,7 +17,7 @@ from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.limits import given_node
 from sfumato.tabular.lattice.released_levels import told_levels
-from sfumato.tabular.lattice.suppression import Recoding, recode_locally, recode_node, stands
+from sfumato.tabular.lattice.suppression import Recoding, node_labels, recode_locally, recode_node, stands
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns
 
@@ -64,6 +64,7 @@ def recoded_partition(problem: Problem, lattice: Lattice, recoding: Recoding, ra
         notes=told.notes,
         changes=told.changes,
         levels=_chosen_levels(lattice, recoding),
+        labels=node_labels(lattice, recoding),
     )
 
 

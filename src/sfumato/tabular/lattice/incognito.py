@@ -58,6 +58,11 @@ class Incognito(PartitionAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return (cls(metric="discernibility"),)
 
+    @property
+    def fits_people(self) -> Literal["parts"]:
+        """Everybody in a population fits one class of a node."""
+        return "parts"
+
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest minimal node."""
         lattice = Lattice.of(problem)

@@ -6,7 +6,7 @@ A node gives every quasi-identifier one level; its counts roll up from those of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.models.base import Model
-from sfumato.models.criteria import DISTINCT, VALUES, Criteria
+from sfumato.models.criteria import ABSORBING, DISTINCT, VALUES, Criteria
 from sfumato.models.groups import Groups
-from sfumato.table.distinct import LARGEST_KEY, distinct
+from sfumato.table.distinct import LARGEST_KEY, distinct, tally
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.packing import Packing
 from sfumato.tabular.problem import Problem
@@ -104,6 +104,7 @@ class Lattice:
     problem: Problem
     criteria: Criteria
     uncompiled: Sequence[Model]
+    of_table: Sequence[Model]  # judged on all groups of a node together, when the others have judged each
     least_units: int
     table_rows: int
     absorbs: bool
@@ -126,8 +127,10 @@ class Lattice:
         ladders = tuple(Ladder.of(column) for column in problem.quasi)
         criteria = problem.criteria()
         lows, highs = zip(*(ladder.allowed for ladder in ladders), strict=True)
-        distinct_alone = bool((criteria.kind == DISTINCT).all()) and not problem.uncompiled
-        absorbs = distinct_alone and (problem.person is None or len(criteria.kind) == 0)
+        of_table = [model for model in problem.models if model.of_table or model.people is not None]
+        uncompiled = [model for model in problem.uncompiled if model not in of_table]
+        joinable = bool(np.isin(criteria.kind, ABSORBING).all()) and not uncompiled
+        absorbs = joinable and (problem.person is None or (len(criteria.kind) == 0 and not of_table))
         return cls(
             ladders=ladders,
             codes=shown,
@@ -140,8 +143,9 @@ class Lattice:
             rest_count=rest_count,
             problem=problem,
             criteria=criteria,
-            uncompiled=problem.uncompiled,
-            least_units=problem.least_units,
+            uncompiled=uncompiled,
+            of_table=of_table,
+            least_units=max([1, *(model.least_units for model in problem.models if not model.of_table)]),
             table_rows=problem.rows,
             absorbs=absorbs,
             weights=np.array([1.0 if (weight := each.attribute.weight) is None else weight for each in problem.quasi]),
@@ -155,7 +159,8 @@ class Lattice:
 
         Two classes that satisfy a merge-monotone model satisfy it as one, which settles limit 0; models of
         sensitive values among persons are an exception, since a person may have rows in both. With rows to
-        spare, a class must satisfy the models whatever rows join it: those that count units or values do.
+        spare, a class must satisfy the models whatever rows join it: those that count units or values do. An average
+        over the table does too: what is left out below may be left out here, and the rest makes fewer classes.
         """
         return self.absorbs or (limit == 0 and self.merges)
 
@@ -243,7 +248,7 @@ class Lattice:
             cut_start=np.zeros(int(kept.sum()) + 1, dtype=np.int64),
             skip=self.criteria.skip[kept],
         )
-        return replace(self, criteria=chosen, uncompiled=(), absorbs=True)
+        return replace(self, criteria=chosen, uncompiled=(), of_table=(), absorbs=True)
 
     def restrict_to(self, cells: Int64s) -> Lattice:
         """Return the lattice of some of the finest groups alone, given by their place, in rising order."""
@@ -256,10 +261,13 @@ class Lattice:
         return replace(self, finest=finest, kept=FrequencySets())
 
     def failing_groups(self, cells: Int64s, start: Int64s) -> Bools:
-        """Return which groups break a model; group g has the finest groups cells[start[g]:start[g + 1]]."""
+        """Return which groups break a model by themselves.
+
+        Group g has the finest groups cells[start[g]:start[g + 1]].
+        """
         finest = self.restrict_to(cells).finest
         joined = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        return self._judge((), self._merge(finest, joined, len(start) - 1)).failing
+        return self._judge_each(self._merge(finest, joined, len(start) - 1))[1]
 
     def _number_groups(self, levels: Levels, source: Frequencies) -> Int64s:
         """Return what `owners` does where one integer key per group would not do."""
@@ -276,13 +284,35 @@ class Lattice:
         return merge(source, joined, count, self.rest_count)
 
     def _judge(self, levels: Levels, frequencies: Frequencies) -> JudgedNode:
+        sizes, failing = self._judge_each(frequencies)
+        for model in self.of_table:
+            failing = model.leaves_out(self._fitted(levels, frequencies), failing)
+        return JudgedNode(levels, frequencies, sizes, failing)
+
+    def _judge_each(self, frequencies: Frequencies) -> tuple[Int64s, Bools]:
+        """Return the rows of each group, and which groups break a model by themselves."""
         from sfumato.tabular.lattice.kernel import judge
 
         sizes, failing = judge(frequencies, self.rests, self.criteria, self.least_units)
         if self.uncompiled:
             groups = self._groups(frequencies)
             failing |= np.any([model.failing(groups) for model in self.uncompiled], axis=0)
-        return JudgedNode(levels, frequencies, sizes, failing)
+        return sizes, failing
+
+    def _fitted(self, levels: Levels, frequencies: Frequencies) -> Groups:
+        """Return the groups of a node, each with the people of the population who fit its labels."""
+        groups, people = self._groups(frequencies), self.problem.population
+        if people is None:
+            return groups
+        codes = np.concatenate([self.codes[frequencies.example], people.codes])
+        shown = [ladder.nodes[level][codes[:, place]] for place, (ladder, level) in self._steps(levels)]
+        numbers = distinct(shown, [len(ladder.labels[level]) for _, (ladder, level) in self._steps(levels)])
+        here, there = np.split(numbers.ids, [len(frequencies.example)])
+        totals = tally(there, people.counts, numbers.count)
+        return replace(groups, population=totals[here], unfitted=people.total - int(totals[here].sum()))
+
+    def _steps(self, levels: Levels) -> Iterator[tuple[int, tuple[Ladder, int]]]:
+        return enumerate(zip(self.ladders, levels, strict=True))
 
     def _groups(self, frequencies: Frequencies) -> Groups:
         """Return the groups of a node as models see them, for those without a compiled test."""

@@ -87,6 +87,11 @@ class Optimal(PartitionAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return (cls(suppress=0.1, local=True),)
 
+    @property
+    def fits_people(self) -> Literal["labels", "parts"]:
+        """People of a population fit labels; each fits just one where nothing is suppressed."""
+        return "labels" if self.suppress or self.local else "parts"
+
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the cheapest node, or of the best found in time; locally, those of many nodes."""
         lattice, limit = self._lattice(problem), most_rows(self.suppress, problem.rows)

@@ -17,12 +17,14 @@ from sfumato.core.parameters import Option
 from sfumato.core.progress import tell
 from sfumato.tabular.lattice.cheapest import node_of_some
 from sfumato.tabular.lattice.lattice import Lattice, Levels
+from sfumato.tabular.population import Masks
 from sfumato.tabular.problem import Problem
 
 SUPPRESS = Option("Share of the rows that may be suppressed.")
 LOCAL = Option("Generalise suppressed rows further, where wider labels satisfy the models.")
 ROUNDS, FEWER = 100, 10  # a round holds this share of the rows; where none does, ten times fewer
 Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def most_rows(share: float, rows: int) -> int:
@@ -150,6 +152,16 @@ def _hold_in_rounds(draft: Drafting, rest: Lattice | None, metric: str, until: f
     return rest
 
 
+def node_labels(lattice: Lattice, recoding: Recoding) -> Masks:
+    """Return, of each class, which codes of every quasi-identifier its node stands for."""
+
+    def masks(number: int) -> list[Bools]:
+        steps = zip(lattice.ladders, recoding.levels[number], lattice.codes[recoding.examples[number]], strict=True)
+        return [ladder.nodes[level] == ladder.nodes[level][code] for ladder, level, code in steps]
+
+    return masks
+
+
 def stands(problem: Problem, lattice: Lattice, recoding: Recoding) -> bool:
     """Return whether the released rows satisfy every model even though others may have been left out.
 
@@ -160,5 +172,5 @@ def stands(problem: Problem, lattice: Lattice, recoding: Recoding) -> bool:
         return True
     rows = recoding.classes[lattice.cell_of_point][problem.points.ids]
     released = problem.only(rows >= 0)
-    groups = released.groups(rows[rows >= 0])
+    groups = released.groups(rows[rows >= 0], node_labels(lattice, recoding))
     return all(model.holds(model.measure(groups)) for model in problem.models)

@@ -20,7 +20,7 @@ from sfumato.errors import ParameterError
 from sfumato.table.distinct import Numbering
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.local_recoding.cells import Cells
-from sfumato.tabular.local_recoding.labels import show_classes
+from sfumato.tabular.local_recoding.labels import show_classes, shown_masks
 from sfumato.tabular.local_recoding.penalties import Penalties, penalties
 from sfumato.tabular.local_recoding.start import compiled_test, start_classes, total_penalty
 from sfumato.tabular.local_recoding.strata import strata_of
@@ -86,6 +86,11 @@ class LocalRecoding(PartitionAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return (cls(iterations=50, seconds=None), cls(iterations=200, seconds=None, ranges="columns"))
 
+    @property
+    def fits_people(self) -> Literal["labels"]:
+        """People of a population fit the labels of classes, whose gaps hold others."""
+        return "labels"
+
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of the search."""
         return self._searching(problem)(problem)
@@ -121,6 +126,7 @@ class LocalRecoding(PartitionAnonymizer):
                 labels,
                 count,
                 show_classes(world, labels, count, self.ranges),
+                labels=None if world.population is None else shown_masks(world, labels),
                 steward={"certainty_lost": lost, **{f"weight of {name}": weight for name, weight in weights.items()}},
             )
 

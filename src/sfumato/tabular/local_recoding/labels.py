@@ -8,10 +8,12 @@ import numpy.typing as npt
 from sfumato.schema import Kind
 from sfumato.table.coding import Column
 from sfumato.tabular.lattice.ladder import Ladder
+from sfumato.tabular.population import Masks, TightLabels
 from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import Coarse, distinct_texts, limit_columns, recode
 
 Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 PERIODS = {Kind.DATE, Kind.TIMESTAMP}
 
 
@@ -21,9 +23,29 @@ def show_classes(problem: Problem, labels: Int64s, count: int, ranges: str) -> d
 
 
 def _show(column: Column, labels: Int64s, count: int, ranges: str) -> list[Coarse]:
-    if column.attribute.hierarchy is None and column.kind in PERIODS and len(column.levels):
+    if _by_periods(column):
         return _show_periods(Ladder.of(column), column, labels, count, ranges)
     return recode(column, column.codes, labels, count, ranges)
+
+
+def shown_masks(problem: Problem, labels: Int64s) -> Masks:
+    """Return, of each class, which codes of every quasi-identifier stand under what it shows."""
+    tight = TightLabels(problem.quasi, labels)
+    ladders = {place: Ladder.of(column) for place, column in enumerate(problem.quasi) if _by_periods(column)}
+
+    def masks(number: int) -> list[Bools]:
+        found = tight(number)
+        for place, ladder in ladders.items():
+            codes = problem.quasi[place].codes[tight.rows[number]]
+            nodes = next(nodes for nodes in ladder.nodes if len(np.unique(nodes[codes])) == 1)
+            found[place] = nodes == nodes[codes[0]]
+        return found
+
+    return masks
+
+
+def _by_periods(column: Column) -> bool:
+    return column.attribute.hierarchy is None and column.kind in PERIODS and len(column.levels) > 0
 
 
 def _show_periods(ladder: Ladder, column: Column, labels: Int64s, count: int, ranges: str) -> list[Coarse]:

@@ -63,6 +63,11 @@ class Mondrian(PartitionAnonymizer):
     def sample(cls) -> tuple[Self, ...]:
         return (cls(), cls(relaxed=True), cls(keep_order=True))
 
+    @property
+    def fits_people(self) -> Literal["labels"]:
+        """People of a population fit the labels of classes, whose gaps hold others."""
+        return "labels"
+
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of Mondrian's cuts."""
         from sfumato.tabular.mondrian.kernel import ATTEMPTS, mondrian

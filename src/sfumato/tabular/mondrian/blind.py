@@ -57,7 +57,12 @@ class BlindMondrian(PartitionAnonymizer):
 
     def accepts(self, model: Model) -> bool:
         """Return whether the worst part of a class is known for a model."""
-        return model.sensitive is None or model.evenness_monotone
+        return super().accepts(model) and (model.sensitive is None or model.evenness_monotone)
+
+    @property
+    def fits_people(self) -> Literal["labels"]:
+        """People of a population fit the labels of classes, whose gaps hold others."""
+        return "labels"
 
     def partition(self, problem: Problem) -> Partition:
         """Return the classes of cuts that no exchange of sensitive values inside a class would change."""
@@ -88,7 +93,12 @@ class BlindCuts(PythonCuts):
         sides = [self._units(members[side]) for side in (left, ~left)]
         if min(sides) < self.problem.least_units:
             return False
-        return all(self._survives(model, members, sides) for model in self.problem.models)
+        if not all(self._survives(model, members, sides) for model in self.problem.models):
+            return False
+        plain = [model for model in self.problem.uncompiled if model.sensitive is None]  # reads quasi-identifiers alone
+        examples, counts = self.points.examples[members], self.points.counts[members]
+        halves = (left, ~left) if plain else ()
+        return all(self.problem.admits(examples[half], counts[half], plain) for half in halves)
 
     def _units(self, members: Int64s) -> int:
         """Return the rows, or the persons, among the members."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.progress import tell
+from sfumato.errors import UnsatisfiableError
 from sfumato.table.distinct import Numbering
 from sfumato.tabular.mondrian.nodes import Nodes
 from sfumato.tabular.mondrian.tree_cuts import NO_CUT, Cut, tree_cuts
@@ -36,6 +37,7 @@ class PythonCuts:
 
     def labels(self) -> tuple[Int64s, int]:
         """Return the class of every point and the number of classes."""
+        self._refuse_unfitting()
         labels = np.empty(self.points.count, dtype=np.int64)
         pending, count, done = [np.arange(self.points.count)], 0, 0
         while pending:
@@ -47,6 +49,17 @@ class PythonCuts:
                 count, done = count + 1, done + len(members)
                 tell(done / self.points.count, f"{count} classes")
         return labels, count
+
+    def _refuse_unfitting(self) -> None:
+        """Refuse a population that does not even fit the labels around the whole table as it should."""
+        if self.problem.population is None or self._holds(np.arange(self.points.count)):
+            return
+        whole = self.problem.class_of(self.points.examples, self.points.counts)
+        fits = 0 if whole.population is None else int(whole.population[0])
+        raise UnsatisfiableError(
+            f"only {fits} of {self.problem.population.total} people in the population fit labels around the whole "
+            "table; ask for less, or generalise by hierarchies with optimal"
+        )
 
     def _halves(self, members: Int64s) -> list[Int64s]:
         """Return both sides of the first cut that keeps every model, or nothing."""

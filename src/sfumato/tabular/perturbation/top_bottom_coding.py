@@ -24,6 +24,7 @@ from sfumato.schema import Coarsening, Kind, Role, Schema
 from sfumato.schema.values import parse_cells
 from sfumato.table import Table
 from sfumato.tabular.coarsen import coarsen_cells
+from sfumato.tabular.explanation import Explanation
 from sfumato.tabular.perturbation.base import UNPROVEN, Masked, MaskingAnonymizer
 from sfumato.tabular.perturbation.draft import MaskingDraft, is_number
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
@@ -85,19 +86,26 @@ class TopBottomCoding(MaskingAnonymizer):
                 found.append(compare_stated(f"no value of '{name}' is {beyond} {limit}", odd, {"cells": len(numbers)}))
         return found
 
-    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[str]:
+    def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> Explanation:
         """Return thresholds for the steward to declare, each with the share of the rows beyond it.
 
         They are learnt from the rows: a steward who declares one should choose a round number that means something.
 
         >>> import polars as pl, sfumato as sf
         >>> people = sf.Table.from_frame(pl.DataFrame({"age": list(range(1, 101))}))
-        >>> TopBottomCoding().explain(people, sf.Schema.from_roles(quasi=["age"]), [])[1]
-        'age: 2 % of the rows lie above 98, and 2 % below 3 (for the steward: learnt from the rows)'
+        >>> TopBottomCoding().explain(people, sf.Schema.from_roles(quasi=["age"]), []).lines[1]
+        'age: 2 % of the rows lie above 98, and 2 % below 3'
         """
         draft = MaskingDraft.of(table, schema, models)
         names = [name for name in draft.released if is_number(draft.attribute(name))]
-        return [line for name in names for line in _proposals(draft, name)]
+        found = {name: _proposals(draft, name) for name in names}
+        lines = [
+            f"{name}: {100 * one['share_above']:.2g} % of the rows lie above {one['top']:g}, and "
+            f"{100 * one['share_below']:.2g} % below {one['bottom']:g}"
+            for name, every in found.items()
+            for one in every
+        ]
+        return Explanation("thresholds learnt from the rows, to declare rounder ones", lines, found)
 
     def settings(self) -> dict[str, dict[str, float]]:
         """The thresholds as the card states them."""
@@ -145,21 +153,18 @@ def _cut(draft: MaskingDraft, columns: Mapping[str, pl.Series]) -> dict[str, flo
     return found
 
 
-def _proposals(draft: MaskingDraft, name: str) -> list[str]:
+def _proposals(draft: MaskingDraft, name: str) -> list[dict[str, float]]:
+    """Return thresholds with the shares of the rows beyond them."""
     numbers = np.sort(draft.numbers(name).numbers)
     if len(numbers) == 0:
         return []
-    lines = []
+    found = []
     for share in SHARES:
         least = max(1, int(share * len(numbers)))
-        high, low = (
-            numbers[-least - 1 :][0] if least < len(numbers) else numbers[0],
-            numbers[min(least, len(numbers) - 1)],
-        )
+        high = numbers[-least - 1 :][0] if least < len(numbers) else numbers[0]
+        low = numbers[min(least, len(numbers) - 1)]
         if numbers[0] == low and numbers[-1] == high:
             continue
-        lines.append(
-            f"{name}: {100 * float((numbers > high).mean()):.2g} % of the rows lie above {high:g}, and "
-            f"{100 * float((numbers < low).mean()):.2g} % below {low:g} (for the steward: learnt from the rows)"
-        )
-    return list(dict.fromkeys(lines))
+        above, below = float((numbers > high).mean()), float((numbers < low).mean())
+        found.append({"top": float(high), "share_above": above, "bottom": float(low), "share_below": below})
+    return found

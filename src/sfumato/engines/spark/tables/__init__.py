@@ -81,6 +81,7 @@ def anonymize(
     """
     chosen = without_rows(algorithm)
     refuse_unkept(chosen, schema)
+    refuse_populations(models)
     rows, report = take_in_rows(plain_columns(frame), schema)
     rows, settled = coarsen_rows(rows, settled_schema(rows, schema, models))
     with spark_sentences("the rows cannot be counted"):
@@ -132,6 +133,7 @@ def _release_from_counts(
         with spark_sentences("the rows cannot be counted"):
             points = counts.count()
         if points > most_points and isinstance(algorithm, Mondrian):
+            refuse_models_of_tables(models)
             whole = WholeTable.of(counts, rows.columns, schema, models, points)
             return anonymize_in_parts(rows, counts, algorithm, whole, most_points)
         refuse_many(points, most_points)
@@ -162,10 +164,37 @@ def _release_in_blocks(
 ) -> SparkRelease:
     from pyspark.sql import functions
 
+    refuse_models_of_tables(models)
     counted = rows.select(*map(quote_name, keys_of(schema, models))).withColumn(ROWS, functions.lit(1))
     with spark_sentences("the rows cannot be grouped"):
         whole = WholeTable.of(counted, rows.columns, schema, models, rows.count())
         return anonymize_in_blocks(rows, algorithm, whole)
+
+
+def refuse_models_of_tables(models: Sequence[Model]) -> None:
+    """Refuse models that speak of all classes together, where classes are made and checked part by part.
+
+    >>> from sfumato.models import AverageRisk
+    >>> refuse_models_of_tables([AverageRisk(0.05)])
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: average prosecutor risk is measured on all classes together, and here Spark checks \
+them part by part; ask for --k 20, which is enough for it
+    """
+    for model in models:
+        if model.of_table:
+            raise ParameterError(
+                f"{model.name} is measured on all classes together, and here Spark checks them part by part; ask for "
+                f"--k {model.least_units}, which is enough for it"
+            )
+
+
+def refuse_populations(models: Sequence[Model]) -> None:
+    """Refuse models that count people of a population, whose table would have to lie beside the rows."""
+    for model in models:
+        if model.people is not None:
+            raise ParameterError(
+                f"{model.name} counts a population on one machine; leave --engine spark out, or give --sampling"
+            )
 
 
 def without_rows(algorithm: Anonymizer) -> PartitionAnonymizer:

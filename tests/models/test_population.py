@@ -1,0 +1,304 @@
+"""k-map and δ-presence: people of a population counted again from released texts, person by person."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.checks.tables import JOBS, random_schema, random_table
+from sfumato.cli.main import run
+from sfumato.evaluate.check import check
+from sfumato.models import Population
+from sfumato.models.k_map import least_sample, supported
+from sfumato.tabular import Anonymizer
+from sfumato.tabular.lattice.lattice import Lattice
+from sfumato.tabular.lattice.search import satisfying_nodes
+from sfumato.tabular.problem import Problem
+
+QUASI = ("age", "sex", "job", "grade")
+SEARCHES: list[Anonymizer] = [
+    sf.Mondrian(),
+    sf.Mondrian(relaxed=True),
+    sf.BlindMondrian(),
+    sf.Datafly(suppress=0.2, local=True),
+    sf.Incognito(),
+    sf.Optimal(suppress=0.1),
+    sf.Optimal(suppress=0.2, local=True),
+    sf.LocalRecoding(iterations=100, seconds=None),
+]
+PARTING: list[Anonymizer] = [sf.Datafly(), sf.Incognito(), sf.Optimal()]
+
+
+def schema() -> sf.Schema:
+    columns = random_schema().columns
+    kept = {name: columns[name] for name in (*QUASI, "disease")}
+    return sf.Schema(kept, other="drop")
+
+
+def people(seed: int, table_rows: int, others: int) -> tuple[sf.Table, Population]:
+    """Return a table, and a population that holds its people and others, shuffled."""
+    every = random_table(seed, table_rows + others).frame.drop("id", "income", "weight", "born")
+    shuffled = every.drop("disease").sample(fraction=1, shuffle=True, seed=seed)
+    return sf.Table.from_frame(every.head(table_rows)), Population.of(sf.Table.from_frame(shuffled), "town")
+
+
+def fits(label: Any, value: Any, name: str) -> bool:
+    """Return whether a value may stand under a released label, read by hand."""
+    text, missing = "" if label is None else str(label), value is None or value == "?"
+    if text == "*":
+        return True
+    if missing:
+        return text in {"", "?"} or text.endswith("?") or "?" in text.strip("{}").split(", ")
+    text = text.removesuffix("?")
+    if text.startswith("{"):
+        return str(value) in text[1:-1].split(", ")
+    if text.startswith("["):
+        low, high = text[1:-1].split(".." if ".." in text else "-")
+        place = ("low", "middle", "high").index if name == "grade" else int
+        return place(low) <= place(value) <= place(high)
+    return any(text in path for path in JOBS.paths if path[0] == value) or text == str(value)
+
+
+def fitting(row: dict[str, Any], population: Population) -> int:
+    assert population.table is not None
+    return sum(
+        all(fits(row[name], person[name], name) for name in QUASI) for person in population.table.frame.rows(named=True)
+    )
+
+
+@pytest.mark.parametrize("anonymizer", SEARCHES, ids=str)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_released_row_fits_k_people(anonymizer: Anonymizer, seed: int) -> None:
+    table, town = people(seed, 50, 250)
+    card = anonymizer.anonymize(table, schema(), [sf.KMap(12, town)])
+    found = [fitting(row, town) for row in card.table.frame.unique(QUASI).rows(named=True)]
+    assert min(found) >= 12
+    assert card.card.released.models[0].measured == min(found)
+
+
+@pytest.mark.parametrize("anonymizer", SEARCHES[:6:2], ids=str)
+def test_k_map_loses_less_than_k_anonymity(anonymizer: Anonymizer) -> None:
+    table, town = people(3, 60, 400)
+    counts = [
+        anonymizer.anonymize(table, schema(), [model]).card.released.classes or 0
+        for model in (sf.KMap(10, town), sf.KAnonymity(10))
+    ]
+    assert counts[0] > counts[1]
+
+
+@pytest.mark.parametrize("anonymizer", PARTING, ids=str)
+@pytest.mark.parametrize("limits", [(0.0, 0.5), (0.1, 0.6), (0.15, 0.4)])
+def test_presence_stays_between_its_limits(anonymizer: Anonymizer, limits: tuple[float, float]) -> None:
+    table, town = people(4, 80, 240)
+    least, most = limits
+    release = anonymizer.anonymize(table, schema(), [sf.DeltaPresence(most, town, least=least)])
+    assert town.table is not None
+    rows = release.table.frame.rows(named=True)
+    classes = {tuple(row[name] for name in QUASI): row for row in rows}
+    sizes = dict.fromkeys(classes, 0)
+    for row in rows:
+        sizes[tuple(row[name] for name in QUASI)] += 1
+    met = dict.fromkeys(classes, 0)
+    for person in town.table.frame.rows(named=True):
+        mine = [key for key, row in classes.items() if all(fits(row[name], person[name], name) for name in QUASI)]
+        assert len(mine) <= 1
+        assert mine or least == 0
+        met |= {key: met[key] + 1 for key in mine}
+    shares = [sizes[key] / met[key] for key in classes]
+    assert least - 1e-9 <= min(shares) <= max(shares) <= most + 1e-9
+    assert release.card.released.models[0].measured == pytest.approx(max(shares))
+
+
+@pytest.mark.parametrize("limits", [(0.0, 0.5), (0.2, 0.5), (0.3, 1.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lattice_finds_the_nodes_that_keep_presence(seed: int, limits: tuple[float, float]) -> None:
+    table, town = people(seed, 40, 80)
+    model = sf.DeltaPresence(limits[1], town, least=limits[0])
+    lattice = Lattice.of(Problem.of(table, schema(), [model]))
+    crowd = lattice.problem.population
+    assert crowd is not None
+    found = satisfying_nodes(lattice)
+    for levels in itertools.product(*map(range, lattice.shape)):
+        here, there = (
+            [
+                tuple(
+                    int(ladder.nodes[level][code])
+                    for ladder, level, code in zip(lattice.ladders, levels, row, strict=True)
+                )
+                for row in codes
+            ]
+            for codes in (lattice.codes[lattice.finest.example], crowd.codes)
+        )
+        inside, around = dict.fromkeys(there, 0), dict.fromkeys(there, 0)
+        for key, rows in zip(here, lattice.cell_rows.tolist(), strict=True):
+            inside[key] += rows
+        for key, rows in zip(there, crowd.counts.tolist(), strict=True):
+            around[key] += rows
+        shares = [inside[key] / around[key] for key in around]
+        present = [share for share in shares if share > 0]
+        holds = max(shares) <= limits[1] + 1e-9 and min(shares if limits[0] else present) >= limits[0] * (1 - 1e-9)
+        assert bool(found[levels]) == holds
+
+
+@pytest.mark.parametrize("algorithm", [sf.MDAV(), sf.KAnonyMeans(rounds=3)])
+def test_centroids_fit_nobody(algorithm: Anonymizer) -> None:
+    table, town = people(1, 40, 80)
+    with pytest.raises(sf.SfumatoError, match="cannot promise k-map, since its classes do not say who"):
+        algorithm.anonymize(table, schema(), [sf.KMap(5, town)])
+
+
+@pytest.mark.parametrize(
+    "algorithm", [sf.Mondrian(), sf.Optimal(suppress=0.1), sf.LocalRecoding(iterations=9, seconds=None)]
+)
+def test_presence_needs_classes_that_part_the_population(algorithm: Anonymizer) -> None:
+    table, town = people(1, 40, 80)
+    with pytest.raises(
+        sf.SfumatoError, match="cannot promise δ-presence, since everybody in a population must fit one"
+    ):
+        algorithm.anonymize(table, schema(), [sf.DeltaPresence(0.5, town)])
+
+
+def test_the_card_names_the_population_and_shows_no_row() -> None:
+    table, town = people(1, 40, 80)
+    card = sf.Mondrian().anonymize(table, schema(), [sf.KMap(5, town)]).card
+    assert card.guarantee.parameters == {"k_map": 5, "population": f"town (120 rows, SHA-256 {town.sha256})"}
+    assert any(text.startswith("All people of the table are in the population town") for text in card.assumptions)
+    entry = card.released.models[0]
+    again = sf.models.model_on_card(entry, card.guarantee.parameters)
+    assert again == sf.KMap(5, town)
+    assert again.measure_again(Problem.of(table, schema(), [sf.KAnonymity(2)]).whole, None) is None
+
+
+def test_what_a_population_lacks_is_said() -> None:
+    table, town = people(1, 40, 80)
+    assert town.table is not None
+    short = Population.of(sf.Table.from_frame(town.table.frame.drop("age")), "town")
+    with pytest.raises(sf.SfumatoError, match="population 'town' has no column 'age'"):
+        sf.Mondrian().anonymize(table, schema(), [sf.KMap(5, short)])
+    odd = Population.of(sf.Table.from_frame(town.table.frame.with_columns(job=pl.lit("spy"))), "town")
+    with pytest.raises(sf.SfumatoError, match="population 'town': column 'job'"):
+        sf.Mondrian().anonymize(table, schema(), [sf.KMap(5, odd)])
+    with pytest.raises(sf.SfumatoError, match="the whole table as one class has 120"):
+        sf.Optimal().anonymize(table, schema(), [sf.KMap(200, town)])
+    with pytest.raises(sf.SfumatoError, match="two populations"):
+        sf.Optimal().anonymize(table, schema(), [sf.KMap(2, town), sf.KMap(2, short)])
+
+
+def test_labels_around_the_table_may_fit_too_few() -> None:
+    table = sf.Table.from_frame(pl.DataFrame({"age": [30, 31, 32]}))
+    town = Population.of(sf.Table.from_frame(pl.DataFrame({"age": [*range(30, 33), *range(60, 70)]})), "town")
+    plain = sf.Schema.from_roles(quasi=["age"])
+    with pytest.raises(
+        sf.SfumatoError, match="only 3 of 13 people in the population fit labels around the whole table"
+    ):
+        sf.Mondrian().anonymize(table, plain, [sf.KMap(5, town)])
+    assert sf.Incognito().anonymize(table, plain, [sf.KMap(5, town)]).card.released.models[0].measured == 13
+
+
+@given(st.integers(2, 60), st.sampled_from([0.01, 0.1, 0.3, 0.8, 1.0]), st.sampled_from([0.01, 0.05, 0.2]))
+@settings(max_examples=60, deadline=None)
+def test_the_estimate_is_the_least_size_that_k_people_seldom_give(k: int, fraction: float, chance: float) -> None:
+    draw = np.random.default_rng(k)
+    sizes = draw.poisson(k * fraction, 200_000)
+    sizes = sizes[sizes > 0]
+    least = least_sample(k, fraction, chance)
+    if len(sizes) > 20_000 and least < k:
+        assert (sizes >= least).mean() <= chance + 0.01
+        assert least == 1 or (sizes >= least - 1).mean() >= chance - 0.01
+    assert least <= k
+    assert supported(least, fraction, chance) >= k
+    assert least_sample(supported(least, fraction, chance), fraction, chance) <= least
+
+
+def test_few_small_populations_pass_for_k_people() -> None:
+    """Of classes that have too few people, at most the share `significance` are as large as the estimate asks."""
+    draw = np.random.default_rng(5)
+    model = sf.KMap(10, sampling=0.4, significance=0.05)
+    sizes = draw.binomial(9, 0.4, 100_000)
+    seen = sizes[sizes > 0]
+    assert (seen >= model.least_units).mean() <= 0.05
+
+
+def test_an_estimate_is_a_size_of_classes() -> None:
+    table, _ = people(1, 120, 0)
+    model = sf.KMap(30, sampling=0.2)
+    card = sf.MDAV().anonymize(table, schema(), [model]).card
+    assert card.released.measures["smallest_class"] >= model.least_units
+    assert card.released.models[0].model == "k-map by estimate"
+    assert card.released.models[0].measured >= 30
+
+
+@pytest.mark.parametrize("anonymizer", SEARCHES, ids=str)
+@pytest.mark.parametrize("ranges", ["text", "columns"])
+def test_check_counts_what_the_card_says_from_the_texts_alone(anonymizer: Anonymizer, ranges: str) -> None:
+    from dataclasses import replace
+
+    table, town = people(6, 60, 200)
+    model = sf.KMap(8, town)
+    release = replace(anonymizer, ranges=ranges).anonymize(table, schema(), [model])  # type: ignore[type-var]
+    found = check(release.table, QUASI, ["disease"], schema=schema(), models=[model])
+    assert found.value("k_map") == release.card.released.models[0].measured
+    assert found.risk.journalist_max == pytest.approx(1 / found.value("k_map"))
+    assert found.risk.marketer <= found.risk.prosecutor_mean
+
+
+@pytest.mark.parametrize("anonymizer", PARTING, ids=str)
+def test_check_measures_presence(anonymizer: Anonymizer) -> None:
+    table, town = people(6, 60, 200)
+    model = sf.DeltaPresence(0.5, town, least=0.05)
+    release = anonymizer.anonymize(table, schema(), [model])
+    found = check(release.table, QUASI, ["disease"], schema=schema(), models=[model])
+    assert found.value("presence_most") == pytest.approx(release.card.released.models[0].measured)
+
+
+def test_a_population_without_the_table_s_people_is_warned_of() -> None:
+    table, _ = people(6, 60, 200)
+    _, town = people(7, 30, 30)
+    card = sf.Optimal().anonymize(table, schema(), [sf.KMap(2, town)]).card
+    assert any("the table's people are not all in the population" in warning for warning in card.warnings)
+
+
+def test_the_command_line_asks_checks_and_audits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, town = people(8, 80, 300)
+    assert town.table is not None
+    table.frame.write_csv(tmp_path / "in.csv")
+    town.table.frame.write_csv(tmp_path / "town.csv")
+    (tmp_path / "s.toml").write_text(TOML)
+    out, voters = tmp_path / "out.csv", tmp_path / "town.csv"
+    asked = ["--schema", str(tmp_path / "s.toml"), "--population", str(voters)]
+    assert run(["anonymize", str(tmp_path / "in.csv"), "-o", str(out), *asked, "--k-map", "7"]) == 0
+    card = sf.Card.read(f"{out}.card.json")
+    assert str(card.guarantee.parameters["population"]).startswith("town.csv (380 rows, SHA-256 ")
+    assert run(["check", str(out), *asked, "--require", "k_map=7"]) == 0
+    assert run(["check", str(out), *asked, "--require", "k-map=380"]) == 1
+    assert run(["check", str(out), "--card", f"{out}.card.json"]) == 0
+    assert run(["audit", "release", f"{out}.card.json", str(out)]) == 0
+    assert "the card names the population and shows no row of it" in capsys.readouterr().out
+    assert run(["anonymize", str(tmp_path / "in.csv"), "-o", str(out), *asked[:2], "--k-map", "7"]) == 2
+
+
+TOML = """
+other = "drop"
+[columns.age]
+role = "quasi"
+type = "integer"
+[columns.sex]
+role = "quasi"
+missing = ["?"]
+[columns.job]
+role = "quasi"
+[columns.grade]
+role = "quasi"
+type = "ordinal"
+categories = ["low", "middle", "high"]
+[columns.disease]
+role = "sensitive"
+"""
