@@ -93,14 +93,13 @@ def _found_again(found: PopulationRisk) -> Markup:
 
 def _uniques(found: PopulationRisk) -> Markup:
     choice = found.population_uniques.choice
-    rows = [
-        [one.estimator, _count(one.value), _ends(one.low, one.high), one.note or "–"]
-        for one in found.population_uniques.estimates
-    ]
+    estimates = found.population_uniques.estimates
+    rows = [[one.estimator, _count(one.value), _ends(one.low, one.high)] for one in estimates]
+    notes = [element("p", f"{one.estimator}: {one.note}.", class_="note") for one in estimates if one.note]
     taken = f"{choice.estimator} is taken, since {choice.why}."
     bound = f"Whatever the population is, it has at most {count(round(choice.at_most))} unique people (95 %)."
-    table = grid("Estimates", ["Estimator", "People", "95 % interval", "Remark"], rows)
-    return join([element("p", UNIQUES), table, element("p", f"{taken} {bound}")])
+    table = grid("Estimates", ["Estimator", "People", "95 % interval"], rows)
+    return join([element("p", UNIQUES), table, *notes, element("p", f"{taken} {bound}")])
 
 
 def _special(found: PopulationRisk) -> Markup:
