@@ -276,8 +276,9 @@ class _Setting:
 
 
 def _over(classifiers: Sequence[Classifier], tests: Sequence[_Sample]) -> tuple[Scores, Scores]:
-    """Return the mean and the spread of the scores of each classifier on its own test."""
-    return Scores.over([Scores.of(test.truth, one(test.cells)) for one, test in zip(classifiers, tests, strict=True)])
+    """Return the mean and the spread of the scores of each classifier on its own test; empty tests tell nothing."""
+    pairs = [(one, test) for one, test in zip(classifiers, tests, strict=True) if len(test.cells)]
+    return Scores.over([Scores.of(test.truth, one(test.cells)) for one, test in pairs])
 
 
 def _folds(persons: Index, folds: int, seed: int) -> list[Index]:
