@@ -155,6 +155,13 @@ def test_a_fold_without_a_known_target_is_left_out_and_a_rare_class_is_learnt() 
     assert told.argmax(axis=1).tolist() == [0, 1]
 
 
+def test_a_column_without_values_teaches_nothing() -> None:
+    table = Table(people(60).frame.with_columns(zip=pl.lit(None, dtype=pl.String)))
+    schema = Schema({**SCHEMA.columns, "zip": Attribute("zip", Role.QUASI)})
+    found = learning(table, schema, table, "income", folds=2)
+    assert found.classifiers == learning(people(60), SCHEMA, people(60), "income", folds=2).classifiers
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

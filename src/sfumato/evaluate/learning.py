@@ -21,7 +21,7 @@ from sfumato.evaluate.features import ColumnFeatures
 from sfumato.evaluate.regions import Regions, exact_regions, read_regions
 from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.sides import read_columns
-from sfumato.schema import Role, Schema
+from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.coding import Column
 from sfumato.tabular.persons import persons_of
@@ -228,7 +228,7 @@ class _Setting:
                     f"The '{name}' parameter of learning must be {rule.wanted}. Got {given!r} instead."
                 )
         refuse_missing_library()
-        names = [*schema.names(Role.QUASI), *schema.names(Role.SENSITIVE)] if features is None else [*features]
+        names = [*read_columns(original, schema)] if features is None else [*features]
         columns = read_columns(original, schema, [*(name for name in names if name != target), target])
         if len(columns) == 1:
             raise InputError(f"there is no column to learn '{target}' from; declare a quasi-identifier")
