@@ -53,7 +53,9 @@ def test_proposals_are_the_shares_beyond() -> None:
     people = sf.Table(pl.DataFrame({"pay": list(range(1000))}))
     found = sf.TopBottomCoding().explain(people, schema(), [])
     assert found.lines[1] == "pay: 1 % of the rows lie above 989, and 1 % below 10"
-    assert found.facts["pay"][1] == {"top": 989, "share_above": 0.01, "bottom": 10, "share_below": 0.01}
+    pay = found.facts["pay"]
+    assert isinstance(pay, list)
+    assert pay[1] == {"top": 989, "share_above": 0.01, "bottom": 10, "share_below": 0.01}
     assert "learnt from the rows" in found.words
 
 

@@ -158,7 +158,7 @@ def _proposals(draft: MaskingDraft, name: str) -> list[dict[str, float]]:
     numbers = np.sort(draft.numbers(name).numbers)
     if len(numbers) == 0:
         return []
-    found = []
+    found: list[dict[str, float]] = []
     for share in SHARES:
         least = max(1, int(share * len(numbers)))
         high = numbers[-least - 1 :][0] if least < len(numbers) else numbers[0]
@@ -166,5 +166,6 @@ def _proposals(draft: MaskingDraft, name: str) -> list[dict[str, float]]:
         if numbers[0] == low and numbers[-1] == high:
             continue
         above, below = float((numbers > high).mean()), float((numbers < low).mean())
-        found.append({"top": float(high), "share_above": above, "bottom": float(low), "share_below": below})
+        one = {"top": float(high), "share_above": above, "bottom": float(low), "share_below": below}
+        found += [] if one in found else [one]
     return found
