@@ -180,6 +180,8 @@ def test_a_named_node_whose_rest_breaks_a_model_is_refused() -> None:
         ("-1,0,0", "column 'age' has levels from 0 to 6; found -1"),
         ("1.5,0,0", "found 1.5"),
         ("99999999999999999999,0,0", "found 99999999999999999999"),
+        ("0000000000000099,0,0", "found 0000000000000099"),
+        ("0" * 5000 + ",0,0", "column 'age' has levels from"),
         ("age=1,zip=1", "gives 'sex' no level"),
         ("age=1,zip=1,sex=0,age=2", "names 'age' twice"),
         ("age=1,zpi=1,sex=0", "there is no quasi-identifier 'zpi'; did you mean 'zip'?"),
