@@ -260,3 +260,22 @@ def test_rows_that_are_recoded_further_keep_the_limits_too(local: bool) -> None:
     assert kept.height > 0
     assert set(kept["sex"]) == {"F", "M"}
     assert "*" not in set(kept["zip"])
+
+
+@pytest.mark.parametrize(
+    "search, declared, said",
+    [
+        (Optimal(node="1,0,0"), {}, "--node names levels"),
+        (Datafly(node="1,0,0"), {}, "--node names levels"),
+        (Incognito(), {"zip": {"max_level": 2}}, "column 'zip' has a max_level"),
+        (Optimal(seconds=1), {}, "optimal that stops by the clock never does the same twice"),
+    ],
+)
+def test_worlds_in_which_nothing_may_be_released_are_not_tried(
+    search: Datafly | Incognito | Optimal, declared: dict[str, Any], said: str
+) -> None:
+    problem = Problem.of(people(), schema(**declared), [sf.KAnonymity(5)])
+    with pytest.raises(ParameterError, match=said):
+        search.partition_worlds(problem)
+    free = Problem.of(people(), schema(age={"min_level": 1}), [sf.KAnonymity(5)])
+    assert type(search)().partition_worlds(free)(free).count > 1
