@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,7 +14,10 @@ import pytest
 import sfumato as sf
 from sfumato.tabular import Incognito, Optimal
 from sfumato.tabular.lattice.branch import Branch, Tree, View, Visit
+from sfumato.tabular.lattice.cheapest import cheap_nodes
 from sfumato.tabular.lattice.lattice import JudgedNode, Lattice, Levels
+from sfumato.tabular.lattice.loss import METRICS
+from sfumato.tabular.problem import Problem
 
 QUASI = ["age", "workclass", "marital-status", "race", "sex"]
 
@@ -55,6 +60,24 @@ def test_optimal_visits_few_branches_of_adult_however_many_threads(
     monkeypatch.setenv("SFUMATO_THREADS", threads)
     Optimal(suppress=0.02).anonymize(*adult(data, EIGHT), [sf.KAnonymity(5)])
     assert len(seen) == 305
+
+
+def test_weighted_and_limited_searches_of_adult_find_what_trying_every_node_finds(data: Callable[[str], Path]) -> None:
+    table, schema = adult(data, QUASI)
+    wishes: dict[str, dict[str, Any]] = {"age": {"weight": 5.0}, "race": {"weight": 0.2}, "sex": {"max_level": 0}}
+    columns = {name: replace(one, **wishes.get(name, {})) for name, one in schema.columns.items()}
+    lattice = Lattice.of(Problem.of(table, replace(schema, columns=columns), [sf.KAnonymity(10)]))
+    costs = {}
+    for node in itertools.product(
+        *(range(low, high + 1) for low, high in zip(lattice.lows, lattice.highs, strict=True))
+    ):
+        tally = lattice.tally(node)
+        if tally.failing_rows <= 600:
+            costs[node] = METRICS["ncp"](lattice, tally).total
+    found = cheap_nodes(lattice, "ncp", 600, most=10)
+    assert found.proven
+    assert [cost for cost, _ in found.nodes] == pytest.approx(sorted(costs.values())[:10])
+    assert all(node[QUASI.index("sex")] == 0 for _, node in found.nodes)
 
 
 def test_minimal_nodes_of_adult_equal_those_of_a_group_by_per_node(data: Callable[[str], Path]) -> None:

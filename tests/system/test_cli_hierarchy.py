@@ -192,8 +192,8 @@ def test_values_that_only_suppressed_rows_have_are_not_told_apart_from_those_tha
     told = []
     for lonely in ("B1", "B2"):
         (folder / "in.csv").write_text("code\n" + "A1\nA2\n" * 3 + lonely + "\n")
-        line = "anonymize in.csv -o out.csv --quasi code --hierarchy code=code.csv --k 3 --algorithm optimal"
-        said(capsys, f"{line} --keep-order --force --suppress 0.2")
+        line = "anonymize in.csv -o out.csv --quasi code --hierarchy code=code.csv --k 3 --keep-order --force"
+        said(capsys, f"{line} --algorithm optimal --suppress 0.2")
         told.append(
             (
                 said(capsys, "hierarchy export out.csv --quasi code --hierarchy code=code.csv"),

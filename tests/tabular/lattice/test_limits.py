@@ -180,6 +180,8 @@ def test_a_named_node_whose_rest_breaks_a_model_is_refused() -> None:
         ("-1,0,0", "column 'age' has levels from 0 to 6; found -1"),
         ("1.5,0,0", "found 1.5"),
         ("99999999999999999999,0,0", "found 99999999999999999999"),
+        ("0000000000000099,0,0", "found 0000000000000099"),
+        ("0" * 5000 + ",0,0", "column 'age' has levels from"),
         ("age=1,zip=1", "gives 'sex' no level"),
         ("age=1,zip=1,sex=0,age=2", "names 'age' twice"),
         ("age=1,zpi=1,sex=0", "there is no quasi-identifier 'zpi'; did you mean 'zip'?"),
@@ -258,3 +260,22 @@ def test_rows_that_are_recoded_further_keep_the_limits_too(local: bool) -> None:
     assert kept.height > 0
     assert set(kept["sex"]) == {"F", "M"}
     assert "*" not in set(kept["zip"])
+
+
+@pytest.mark.parametrize(
+    "search, declared, said",
+    [
+        (Optimal(node="1,0,0"), {}, "--node names levels"),
+        (Datafly(node="1,0,0"), {}, "--node names levels"),
+        (Incognito(), {"zip": {"max_level": 2}}, "column 'zip' has a max_level"),
+        (Optimal(seconds=1), {}, "optimal that stops by the clock never does the same twice"),
+    ],
+)
+def test_worlds_in_which_nothing_may_be_released_are_not_tried(
+    search: Datafly | Incognito | Optimal, declared: dict[str, Any], said: str
+) -> None:
+    problem = Problem.of(people(), schema(**declared), [sf.KAnonymity(5)])
+    with pytest.raises(ParameterError, match=said):
+        search.partition_worlds(problem)
+    free = Problem.of(people(), schema(age={"min_level": 1}), [sf.KAnonymity(5)])
+    assert type(search)().partition_worlds(free)(free).count > 1

@@ -5,7 +5,7 @@ Sweeney 1998 (and 2002, section 5.2), with counts rolled up from distinct rows a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
@@ -18,7 +18,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.explanation import Explanation
-from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node
+from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node, refuse_worlds
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.limits import no_node_within
 from sfumato.tabular.lattice.search import LARGE_SECONDS
@@ -82,6 +82,11 @@ class Datafly(PartitionAnonymizer):
         lattice = Lattice.of(problem)
         levels = self._levels(problem, lattice, most_rows(self.suppress, problem.rows))
         return chosen_partition(problem, lattice, levels, self.ranges, "ncp" if self.local else None)
+
+    def partition_worlds(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return what partitions worlds; refused where a person has chosen or limited the levels."""
+        refuse_worlds(problem, self.node)
+        return self.partition
 
     def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> Explanation:
         """Return the nodes to choose among, the released one first: minimal ones, or the cheapest by NCP."""

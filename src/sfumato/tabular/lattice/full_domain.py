@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sfumato.core.cells import SUPPRESSED
 from sfumato.core.parameters import Option
-from sfumato.errors import UnsatisfiableError
+from sfumato.errors import ParameterError, UnsatisfiableError
 from sfumato.tabular.base import Partition
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
@@ -35,6 +35,14 @@ def named_node(problem: Problem, lattice: Lattice, text: str, limit: int) -> Lev
             "all of them; give higher levels"
         )
     return levels
+
+
+def refuse_worlds(problem: Problem, node: str | None) -> None:
+    """Refuse to partition worlds where a person named or limited levels: in some of them no release would be made."""
+    limited = next((column.name for column in problem.quasi if column.attribute.max_level is not None), None)
+    if node is not None or limited is not None:
+        told = "--node names levels" if node is not None else f"column '{limited}' has a max_level"
+        raise ParameterError(f"{told}, which other sensitive values could make impossible to keep; audit without it")
 
 
 def chosen_partition(problem: Problem, lattice: Lattice, levels: Levels, ranges: str, local: str | None) -> Partition:

@@ -5,7 +5,7 @@ LeFevre, DeWitt & Ramakrishnan 2005: subsets of the quasi-identifiers first, a p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
@@ -15,7 +15,7 @@ from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.explanation import Explanation
-from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node
+from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node, refuse_worlds
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.limits import no_node_within
 from sfumato.tabular.lattice.loss import METRIC, METRICS, refuse_unweighed
@@ -67,6 +67,11 @@ class Incognito(PartitionAnonymizer):
         """Return the classes of the cheapest minimal node."""
         lattice = Lattice.of(problem)
         return chosen_partition(problem, lattice, self._levels(lattice), self.ranges, None)
+
+    def partition_worlds(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return what partitions worlds; refused where a person has chosen or limited the levels."""
+        refuse_worlds(problem, self.node)
+        return self.partition
 
     def minimal_nodes(self, table: Table, schema: Schema, models: Sequence[Model]) -> list[Node]:
         """Return all minimal nodes, the one that is released first."""

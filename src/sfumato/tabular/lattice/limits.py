@@ -8,6 +8,8 @@ from sfumato.errors import ParameterError, UnsatisfiableError, suggestion
 from sfumato.tabular.lattice.ladder import Ladder
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 
+DIGITS = 6  # of a level; no ladder has so many
+
 
 def read_node(text: str, ladders: Sequence[Ladder]) -> Levels:
     """Return the levels that a text names: one for each column in order, or by the columns' names.
@@ -44,7 +46,7 @@ def read_node(text: str, ladders: Sequence[Ladder]) -> Levels:
 
 def _level(text: str, ladder: Ladder, level: str) -> int:
     name = ladder.column.name
-    if not (level.isascii() and level.isdigit()) or int(level[:9]) > ladder.top:
+    if not (level.isascii() and level.isdigit() and len(level) < DIGITS) or int(level) > ladder.top:
         raise ParameterError(f"node '{text}': column '{name}' has levels from 0 to {ladder.top}; found {level}")
     return int(level)
 

@@ -7,19 +7,20 @@ time limit, the best node so far (as Prasser et al. 2021 search lattices of many
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 from sfumato.core.compiling import working_time
 from sfumato.core.parameters import Name, OneOf, Option, Optional, Real
+from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymizer
 from sfumato.tabular.explanation import Explanation
 from sfumato.tabular.lattice.cheapest import Cheapest, cheapest
-from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node, recoded_partition
+from sfumato.tabular.lattice.full_domain import NODE, chosen_partition, named_node, recoded_partition, refuse_worlds
 from sfumato.tabular.lattice.lattice import Lattice, Levels
 from sfumato.tabular.lattice.limits import no_node_within
 from sfumato.tabular.lattice.loss import METRIC, METRICS, refuse_unweighed
@@ -110,6 +111,16 @@ class Optimal(PartitionAnonymizer):
         chosen = chosen_partition(problem, lattice, found.levels, self.ranges, local)
         notes = [*chosen.notes, *self._hurry_words(lattice)]
         return replace(chosen, steward={**chosen.steward, GAP: found.gap}, notes=notes)
+
+    def partition_worlds(self, problem: Problem) -> Callable[[Problem], Partition]:
+        """Return what partitions worlds; refused where a person chose or limited levels, or the clock decides."""
+        refuse_worlds(problem, self.node)
+        if self._until(Lattice.of(problem)) is not None:
+            raise ParameterError(
+                "optimal that stops by the clock never does the same twice, so nobody can try it on other worlds; "
+                "leave --seconds out, or take fewer columns"
+            )
+        return self.partition
 
     def explain(self, table: Table, schema: Schema, models: Sequence[Model]) -> Explanation:
         """Return the minimal nodes, or the cheapest where rows may be suppressed; first the released one, if known.
