@@ -19,6 +19,7 @@ from sfumato.evaluate.check import check
 from sfumato.models import Population
 from sfumato.models.k_map import least_sample, supported
 from sfumato.tabular import Anonymizer
+from sfumato.tabular.lattice.cheapest import cheapest
 from sfumato.tabular.lattice.lattice import Lattice
 from sfumato.tabular.lattice.search import satisfying_nodes
 from sfumato.tabular.problem import Problem
@@ -302,3 +303,34 @@ categories = ["low", "middle", "high"]
 [columns.disease]
 role = "sensitive"
 """
+
+
+@pytest.mark.parametrize("limit", [0, 5, 12])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lattice_finds_the_nodes_that_keep_k_map(seed: int, limit: int) -> None:
+    """Rows of a class that fewer than k people fit are suppressed; every node is tried without pruning."""
+    table, town = people(seed, 60, 120)
+    lattice = Lattice.of(Problem.of(table, schema(), [sf.KMap(9, town)]))
+    crowd = lattice.problem.population
+    assert crowd is not None
+    found, costs = satisfying_nodes(lattice, limit), {}
+    for levels in itertools.product(*map(range, lattice.shape)):
+        nodes = [ladder.nodes[level] for ladder, level in zip(lattice.ladders, levels, strict=True)]
+        lost = 0
+        for cell, rows in zip(lattice.codes[lattice.finest.example], lattice.cell_rows.tolist(), strict=True):
+            same = [node[crowd.codes[:, place]] == node[cell[place]] for place, node in enumerate(nodes)]
+            lost += rows if crowd.counts[np.all(same, axis=0)].sum() < 9 else 0
+        assert bool(found[levels]) == (lost <= limit)
+        if lost <= limit:
+            costs[levels] = sum(levels) * (60 - lost) + sum(lattice.top) * lost
+    assert cheapest(lattice, "height", limit).cost == pytest.approx(min(costs.values()))
+
+
+@given(st.integers(0, 200))
+@settings(max_examples=40, deadline=None)
+def test_merging_classes_never_makes_k_map_worse(seed: int) -> None:
+    table, town = people(seed, 30, 40)
+    problem = Problem.of(table, schema(), [sf.KMap(2, town)])
+    classes = np.unique(np.random.default_rng(seed).integers(0, 6, 30), return_inverse=True)[1]
+    apart, together = (problem.groups(groups) for groups in (classes, np.maximum(classes - 1, 0)))
+    assert sf.KMap(2, town).measure(together) >= sf.KMap(2, town).measure(apart)

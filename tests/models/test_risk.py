@@ -107,3 +107,20 @@ def test_check_measures_what_is_required_of_risks() -> None:
     for text, kept in (("average_risk=0.5", True), ("average-risk=0.4", False), ("highest_risk=0.9", False)):
         wanted = Requirement.parse(text)
         assert (wanted.breach(check(table, ["zip"], models=wanted.models([]))) is None) == kept
+
+
+@pytest.mark.parametrize(
+    "given,wanted",
+    [
+        (
+            {"k": 3, "population": "town.csv"},
+            "--population says more about k-map, which nobody asked for; give --k-map",
+        ),
+        ({"k": 3, "likeness": "basic"}, "--likeness says more about beta-likeness"),
+        ({"k": 3, "sampling": 0.1}, "--sampling says more about k-map"),
+    ],
+)
+def test_an_option_of_a_model_that_nobody_asked_for_is_refused(given: dict[str, object], wanted: str) -> None:
+    schema = sf.Schema.from_roles(quasi=["age"], sensitive=["ill"])
+    with pytest.raises(sf.SfumatoError, match=wanted):
+        sf.models.models_from_options(given, schema)

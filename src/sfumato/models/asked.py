@@ -34,6 +34,7 @@ def models_from_options(given: Mapping[str, Any], schema: Schema, *, needed: boo
         flags = [_flag(kind, kind.asks) for kind in _kinds() if _has_column(kind)]
         listed = f"{', '.join(flags[:-1])} and {flags[-1]}"
         raise ParameterError(f"{listed} speak of sensitive columns; name them with --sensitive")
+    _refuse_idle(asked, given)
     for kind in asked:
         _refuse_incomplete(kind, given)
     models = [_build(kind, given) for kind in asked if not _has_column(kind)]
@@ -85,6 +86,18 @@ def _option_names(kind: ModelClass) -> dict[str, str]:
 
 def _flag(kind: ModelClass, parameter: str) -> str:
     return kind.OPTIONS.get(parameter, Option("")).flag(parameter)
+
+
+def _refuse_idle(asked: Sequence[ModelClass], given: Mapping[str, Any]) -> None:
+    """Refuse an option of a model that nobody asked for: it would do nothing."""
+    used = {name for kind in asked for name in _option_names(kind).values()}
+    for kind in _kinds():
+        for parameter, name in _option_names(kind).items():
+            if name in given and name not in used:
+                raise ParameterError(
+                    f"{_flag(kind, parameter)} says more about {kind.called}, which nobody asked for; give "
+                    f"{_flag(kind, kind.asks)} too, or leave it out"
+                )
 
 
 def _refuse_incomplete(kind: ModelClass, given: Mapping[str, Any]) -> None:
