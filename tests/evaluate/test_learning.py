@@ -140,6 +140,28 @@ def test_missing_values_of_the_target_are_neither_learnt_nor_tested() -> None:
     assert found.classes == ("high", "low")
 
 
+def test_a_fold_without_a_known_target_is_left_out_and_a_rare_class_is_learnt() -> None:
+    few = Table(
+        people().frame.with_columns(income=pl.when(pl.int_range(240) < 237).then(None).otherwise(pl.col("age") > 0))
+    )
+    rare = few.frame["income"].cast(pl.String).to_list()[:-1]
+    table = Table(few.frame.with_columns(income=pl.Series([*rare, "seldom"])))
+    found = learning(table, SCHEMA, table, "income", folds=5)
+    assert found.rows_trained == 3
+    assert all(0 <= each.released[0].accuracy <= 1 for each in found.classifiers.values())
+    cells, classes = np.arange(10_050, dtype=np.float64)[:, None], np.zeros(10_050, dtype=np.int64)
+    classes[5_000:], classes[7] = 1, 2
+    told = train_with(TREES, cells, np.eye(3)[classes], seed=2**40)(np.array([[100.0], [9_000.0]]))
+    assert told.argmax(axis=1).tolist() == [0, 1]
+
+
+def test_a_column_without_values_teaches_nothing() -> None:
+    table = Table(people(60).frame.with_columns(zip=pl.lit(None, dtype=pl.String)))
+    schema = Schema({**SCHEMA.columns, "zip": Attribute("zip", Role.QUASI)})
+    found = learning(table, schema, table, "income", folds=2)
+    assert found.classifiers == learning(people(60), SCHEMA, people(60), "income", folds=2).classifiers
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

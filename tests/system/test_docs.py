@@ -20,11 +20,23 @@ import sfumato as sf
 from sfumato.hierarchy.file import read_hierarchy
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ("table", "compare", "reading", "hierarchies", "series", "queries", "local", "streams", "audit", "spark")
+GUIDES = (
+    "table",
+    "compare",
+    "reading",
+    "hierarchies",
+    "series",
+    "queries",
+    "local",
+    "streams",
+    "audit",
+    "utility",
+    "spark",
+)
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
 SLOW = tuple(
     f"docs/guides/{guide}.md"
-    for guide in ("spark", "audit", "queries", "streams", "series", "reading", "table", "local")
+    for guide in ("spark", "audit", "utility", "queries", "streams", "series", "reading", "table", "local")
 )
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"

@@ -138,7 +138,7 @@ def _learning_lines(found: Learning) -> list[str]:
         if each.seen is not None:
             lines.append(f"  {name}, tested on rows it has seen: {_scores(each.seen)}")
     lines.append(
-        "  the release was made from the tested rows: its scores may gain as much from them as the last one does"
+        "  the release was made from the tested rows, so its scores are too good; those of seen rows hint how much"
     )
     return lines
 

@@ -5,6 +5,7 @@ scikit-learn (Pedregosa et al. 2011) trains both; boosting is over histograms of
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,8 @@ Classifier = Callable[[Floats], Floats]
 LOGISTIC, TREES = "logistic regression", "gradient boosting"
 MISSING_LIBRARY = 'a classifier needs scikit-learn, which is not installed; install it: pip install "sfumato[learn]"'
 ROUNDS = 1000  # of logistic regression, at most
+MANY, FEW = 10_000, 10  # rows from which on boosting stops early, and those that each class then needs
+SEEDS = 2**32  # that scikit-learn takes
 
 
 def refuse_missing_library() -> None:
@@ -43,7 +46,10 @@ def train_with(name: str, cells: Floats, shares: Floats, seed: int) -> Classifie
     if len(known) < 2:
         return constant(shares)
     fill = _fill(cells, shares.sum(axis=1), gaps=name == TREES)
-    model = _model(name, seed).fit(_filled(cells, fill)[rows], classes, sample_weight=shares[rows, classes])
+    model = _model(name, seed, early=len(classes) > MANY and np.bincount(classes)[known].min() >= FEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", _unfinished())  # a fit that did not converge is scored as it is
+        model.fit(_filled(cells, fill)[rows], classes, sample_weight=shares[rows, classes])
 
     def probabilities(asked: Floats) -> Floats:
         told = np.zeros((len(asked), shares.shape[1]))
@@ -64,7 +70,8 @@ def constant(shares: Floats) -> Classifier:
     return lambda asked: np.tile(every, (len(asked), 1))
 
 
-def _model(name: str, seed: int) -> Any:
+def _model(name: str, seed: int, *, early: bool) -> Any:
+    """Return a classifier to train; boosting stops early where rows to stop by can be spared from every class."""
     refuse_missing_library()
     if name == LOGISTIC:
         from sklearn.linear_model import LogisticRegression
@@ -72,7 +79,14 @@ def _model(name: str, seed: int) -> Any:
         return LogisticRegression(max_iter=ROUNDS)
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(random_state=seed)
+    return HistGradientBoostingClassifier(random_state=seed % SEEDS, early_stopping=early)
+
+
+def _unfinished() -> type[Warning]:
+    from sklearn.exceptions import ConvergenceWarning
+
+    unfinished: type[Warning] = ConvergenceWarning
+    return unfinished
 
 
 def _fill(cells: Floats, weights: Floats, *, gaps: bool) -> Floats:

@@ -21,7 +21,6 @@ from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-OTHERS = "other"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +80,6 @@ class ColumnFeatures:
             points = np.zeros(1) if self.points is None else self.points
             return float(points.min()), float(points.max())
         return domain(self.column)
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the groups of words; none where groups are bins."""
-        if self._edges is not None:
-            return ()
-        own = [str(self.column.levels[place]) for place in np.flatnonzero(self._alone).tolist()]
-        return (*own, *((OTHERS,) if len(own) < len(self.column.levels) else ()))
 
     @cached_property
     def group_of(self) -> npt.NDArray[np.int64]:

@@ -21,7 +21,7 @@ from sfumato.evaluate.features import ColumnFeatures
 from sfumato.evaluate.regions import Regions, exact_regions, read_regions
 from sfumato.evaluate.scores import Scores
 from sfumato.evaluate.sides import read_columns
-from sfumato.schema import Role, Schema
+from sfumato.schema import Schema
 from sfumato.table import Table
 from sfumato.table.coding import Column
 from sfumato.tabular.persons import persons_of
@@ -37,8 +37,8 @@ MOST_WORDS = 100
 class Learned:
     """One classifier's scores: trained on the release, and on original rows; each a mean and a spread over folds.
 
-    `seen` are the scores of a classifier tested on the very rows that it was trained on: a release made from the tested
-    rows may profit as much from having seen them, and no more is to be expected. None where no tested row was released.
+    `seen` are the scores of a classifier trained on all original rows and tested on them: what it is worth to have seen
+    a row. A release made from the tested rows profits from it too. None where no tested row was released.
 
     >>> good, none = Scores(0.8, 0.8, 0.9, 0.1), Scores(0, 0, 0, 0)
     >>> Learned(released=(good, none), original=(good, none), seen=good).released[0].accuracy
@@ -153,10 +153,11 @@ def learning(
 ) -> Learning:
     """Return the scores of classifiers trained on a finished release, and tested on the original rows fold by fold.
 
-    The release was made from the tested rows, so its scores are biased upwards, by at most about what `seen` lies above
-    `original`; the classifier beside it, trained on originals, never saw the rows that it is tested on. Use
-    `learning_held_out` where an unbiased score is wanted and the release can be made again. Folds keep the rows of a
-    person together. Features are the quasi-identifiers and sensitive columns unless named. Never publish them.
+    The release was made from the tested rows and cannot be divided, so its scores are biased upwards; `seen` beside
+    `original` is a hint how much, and no bound. The classifier trained on originals never saw the rows that it is
+    tested on. Use `learning_held_out` where an unbiased score is wanted and the release can be made again. Folds keep
+    the rows of a person together. Features are the quasi-identifiers and sensitive columns unless named. Never publish
+    them.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -185,7 +186,7 @@ def learning_held_out(
 
     `release` makes a release of the table that it is given. No tested row takes part in the release that a classifier
     is trained on, nor any row of its person; so scores are not biased by rows seen. Each release is made from fewer
-    rows than the whole table, so the whole table's release teaches at least as much, as a rule. Never publish them.
+    rows than the whole table, and is coarser for it, so the scores are a little too low, as a rule. Never publish them.
 
     >>> import sfumato as sf
     >>> people = sf.Table.from_frame(sf.samples.patients(200))
@@ -237,7 +238,7 @@ class LearningSetting:
                     f"The '{name}' parameter of learning must be {rule.wanted}. Got {given!r} instead."
                 )
         refuse_missing_library()
-        names = [*schema.names(Role.QUASI), *schema.names(Role.SENSITIVE)] if features is None else [*features]
+        names = [*read_columns(original, schema)] if features is None else [*features]
         columns = read_columns(original, schema, [*(name for name in names if name != target), target])
         if len(columns) == 1:
             raise InputError(f"there is no column to learn '{target}' from; declare a quasi-identifier")
@@ -250,31 +251,28 @@ class LearningSetting:
     def measure(self, shown: Sequence[_Sample], *, seen: bool) -> Learning:
         """Return the scores of classifiers trained on each fold's release, or on the one that all folds have."""
         told = [sample.take(sample.told) for sample in shown]
-        tests = [self.known.take(part[self.known.told[part]]) for part in self.parts]
         others = [self._others(fold) for fold in range(len(self.parts))]
-        every = self.known.take(self.known.told)
+        tests = [self.known.take(part[self.known.told[part]]) for part in self.parts]
         found = {}
         for place, name in enumerate((LOGISTIC, TREES)):
             tell(0.5 + place / 4, name)
             released = [train_with(name, sample.cells, sample.shares, self.seed) for sample in told]
             original = [train_with(name, sample.cells, sample.shares, self.seed) for sample in others]
-            own = train_with(name, every.cells, every.shares, self.seed) if seen else None
             found[name] = Learned(
                 released=_over(released * (len(tests) // len(released)), tests),
                 original=_over(original, tests),
-                seen=None if own is None else Scores.of(every.truth, own(every.cells)),
+                seen=self._seen(name) if seen else None,
             )
-        majority = _over([constant(sample.shares) for sample in others], tests)[0]
-        counted = int(np.mean([len(sample.cells) for sample in told]))
+        trained = [len(sample.cells) for sample in told]
         return Learning(
-            target=self.columns_target,
+            target=self.space.target.column.name,
             classes=self.space.classes,
-            majority=majority,
+            majority=_over([constant(sample.shares) for sample in others], tests)[0],
             classifiers=found,
             folds=len(self.parts),
             seed=self.seed,
-            rows_trained=counted,
-            rows_left_out=int(np.mean([len(sample.cells) for sample in shown])) - counted,
+            rows_trained=round(np.mean(trained)),
+            rows_left_out=round(np.mean([len(sample.cells) for sample in shown]) - np.mean(trained)),
         )
 
     def score(self, released: Table, name: str) -> Scores:
@@ -291,10 +289,10 @@ class LearningSetting:
         trained = [train_with(name, sample.cells, sample.shares, self.seed) for sample in others]
         return _over(trained, tests)[0]
 
-    @property
-    def columns_target(self) -> str:
-        """The target's name."""
-        return self.space.target.column.name
+    def _seen(self, name: str) -> Scores:
+        """Return the scores of a classifier on the very rows that it was trained on."""
+        rows = self.known.take(self.known.told)
+        return Scores.of(rows.truth, train_with(name, rows.cells, rows.shares, self.seed)(rows.cells))
 
     def _others(self, fold: int) -> _Sample:
         rows = np.concatenate([part for place, part in enumerate(self.parts) if place != fold])
@@ -302,8 +300,9 @@ class LearningSetting:
 
 
 def _over(classifiers: Sequence[Classifier], tests: Sequence[_Sample]) -> tuple[Scores, Scores]:
-    """Return the mean and the spread of the scores of each classifier on its own test."""
-    return Scores.over([Scores.of(test.truth, one(test.cells)) for one, test in zip(classifiers, tests, strict=True)])
+    """Return the mean and the spread of the scores of each classifier on its own test; empty tests tell nothing."""
+    pairs = [(one, test) for one, test in zip(classifiers, tests, strict=True) if len(test.cells)]
+    return Scores.over([Scores.of(test.truth, one(test.cells)) for one, test in pairs])
 
 
 def _folds(persons: Index, folds: int, seed: int) -> list[Index]:

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.core.progress import tell
 from sfumato.evaluate.features import ColumnFeatures
 from sfumato.evaluate.regions import Regions
 from sfumato.evaluate.sides import read_sides
@@ -107,6 +108,7 @@ class _Products:
             block = np.concatenate([part[index[start : start + BLOCK]] for part, index in shown], axis=1)
             block *= np.sqrt(rows.counts[start : start + BLOCK])[:, None]
             sums += block.T @ block
+            tell(min(1.0, (start + BLOCK) / rows.count), "pairs of columns")
         return cls(sums, {name: slice(ends[place], ends[place + 1]) for place, name in enumerate(parts)})
 
     def table(self, first: str, second: str) -> Floats:

@@ -34,9 +34,8 @@ DEALT = " Sensitive values lie in a second table; here each group’s values are
 SCORES = ["", "Accuracy", "Balanced accuracy", "AUC", "Brier score"]
 BIAS = (
     "Trained on released rows, tested on original rows, fold by fold. The release was made from the tested rows, so "
-    "its scores are too good by at most about as much as “tested on rows it has seen” lies above “trained on "
-    "originals”. "
-    "A Brier score of 0 is perfect; the other scores are best at 1."
+    "its scores are too good. How far “tested on rows it has seen” lies above “trained on originals” is a hint how "
+    "much, and no bound. A Brier score of 0 is perfect; the other scores are best at 1."
 )
 OVERLAP = (
     "Overlap is the share of the 95 % confidence intervals that both have in common: 1 the same, 0 nothing. Standard "
