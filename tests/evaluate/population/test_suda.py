@@ -95,3 +95,8 @@ def test_sizes_that_are_tried() -> None:
     assert number_of_sets(20, 3) == 20 + 190 + 1140
     with pytest.raises(ParameterError, match="has 9 and the table 8 quasi-identifiers; give 1 to 8"):
         largest_size(8, 9)
+    assert largest_size(8, 8, rows=2_000_000) == 8
+    with pytest.raises(
+        ParameterError, match="sets of 8 columns of 3000000 rows do not fit into memory; give at most 3"
+    ):
+        largest_size(8, 8, rows=3_000_000)

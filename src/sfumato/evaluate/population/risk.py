@@ -206,7 +206,7 @@ class _Keys:
 
     def special_uniques(self, chance: float | None, largest: int | None) -> tuple[SpecialUniques, dict[str, Any]]:
         """Return the summary of special uniques, and the columns of every row's score and chance of a right match."""
-        found = UniqueSets.of(self.codes, largest_size(len(self.codes), largest), self.stars)
+        found = UniqueSets.of(self.codes, largest_size(len(self.codes), largest, len(self.classes)), self.stars)
         scores = suda_scores(found)
         chances = dis_suda(scores, len(self.codes), chance)
         uniques = int((np.bincount(self.classes) == 1).sum())

@@ -27,6 +27,7 @@ from sfumato.table.distinct import distinct
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int32]
 MOST_SETS = 5000  # of columns, unless a size is asked for
+MOST_CELLS = 200_000_000  # of one size's sets, times rows: 5 bytes each, for two sizes at once
 LEAST_POWER = 0.05
 
 
@@ -100,18 +101,27 @@ def number_of_sets(columns: int, largest: int) -> int:
     return sum(math.comb(columns, size) for size in range(1, largest + 1))
 
 
-def largest_size(columns: int, asked: int | None = None) -> int:
+def largest_size(columns: int, asked: int | None = None, rows: int = 1) -> int:
     """Return the size up to which sets are tried: the one asked for, else the largest with at most 5000 sets.
 
-    >>> largest_size(8), largest_size(15), largest_size(8, 3)
-    (8, 5, 3)
+    All sets of one size are held in memory, with a number for each row; sizes for which that is too much are left out.
+
+    >>> largest_size(8), largest_size(15), largest_size(8, 3), largest_size(12, rows=1_000_000)
+    (8, 5, 3, 2)
     """
     if asked is not None and not 1 <= asked <= columns:
         raise ParameterError(
             f"the largest set of columns has {asked} and the table {columns} quasi-identifiers; give 1 to {columns}"
         )
-    fitting = [size for size in range(1, columns + 1) if number_of_sets(columns, size) <= MOST_SETS]
-    return asked or max(fitting, default=1)
+    held = [size for size in range(1, columns + 1) if _widest(columns, size) * rows <= MOST_CELLS]
+    most = max(held, default=1)
+    if asked is not None and asked > most:
+        raise ParameterError(f"sets of {asked} columns of {rows} rows do not fit into memory; give at most {most}")
+    return asked or max((size for size in held if number_of_sets(columns, size) <= MOST_SETS), default=1)
+
+
+def _widest(columns: int, largest: int) -> int:
+    return max(math.comb(columns, size) for size in range(1, largest + 1))
 
 
 def set_scores(columns: int, largest: int) -> Floats:
