@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.checks.base import parameter_checks
 from sfumato.checks.tables import JOBS, random_schema, random_table
 from sfumato.cli.main import run
 from sfumato.evaluate.check import check
@@ -334,3 +335,14 @@ def test_merging_classes_never_makes_k_map_worse(seed: int) -> None:
     classes = np.unique(np.random.default_rng(seed).integers(0, 6, 30), return_inverse=True)[1]
     apart, together = (problem.groups(groups) for groups in (classes, np.maximum(classes - 1, 0)))
     assert sf.KMap(2, town).measure(together) >= sf.KMap(2, town).measure(apart)
+
+
+def test_parameters_with_a_population_are_validated() -> None:
+    _, town = people(1, 5, 5)
+    for model in (sf.DeltaPresence(0.5, town, least=0.1), sf.KMap(3, town)):
+        for one in parameter_checks(model):
+            one.run()
+    with pytest.raises(sf.SfumatoError, match="give the lower limit first"):
+        sf.DeltaPresence(0.2, town, least=0.3)
+    with pytest.raises(sf.SfumatoError, match="'voters' names no population as a card does"):
+        Population.named("voters")

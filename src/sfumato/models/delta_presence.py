@@ -15,7 +15,7 @@ from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.models.groups import ClassCounts, Groups
 from sfumato.models.k_map import POPULATION, UNSHOWN, WITHIN, as_words
-from sfumato.models.population import Population, population_of
+from sfumato.models.population import Population, PopulationRule, population_of
 from sfumato.release.card import MeasuredModel
 
 ALIKE = "For δ-presence an attacker thinks of all people of the population alike before the release."
@@ -36,7 +36,7 @@ class DeltaPresence(Model):
     population: str | Population
     least: float = 0.0
 
-    RULES: ClassVar = {"most": Real(0, 1, above=True), "least": Real(0, 1)}
+    RULES: ClassVar = {"most": Real(0, 1, above=True), "population": PopulationRule(), "least": Real(0, 1)}
     OPTIONS: ClassVar = {
         "most": Option("Nobody in the population is in the table with a higher probability.", name="presence_most"),
         "population": POPULATION,
@@ -57,8 +57,6 @@ class DeltaPresence(Model):
                 f"δ-presence from {self.least:g} to {self.most:g} is empty; give the lower limit first"
             )
         object.__setattr__(self, "population", population_of(self.population))
-        if self.people is None:
-            raise ParameterError(f"δ-presence needs a population; found {self.population!r}; give --population")
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

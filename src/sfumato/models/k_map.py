@@ -17,7 +17,7 @@ from sfumato.models.base import Model
 from sfumato.models.criteria import Criterion
 from sfumato.models.groups import ClassCounts, Groups
 from sfumato.models.measures import smallest
-from sfumato.models.population import Population, population_of
+from sfumato.models.population import Population, PopulationRule, population_of
 from sfumato.release.card import MeasuredModel
 from sfumato.table.coding import Column
 
@@ -52,6 +52,7 @@ class KMap(Model):
 
     RULES: ClassVar = {
         "k": Whole(2),
+        "population": Optional(PopulationRule()),
         "sampling": Optional(Real(0, 1, above=True)),
         "significance": Real(0, 0.5, above=True),
     }

@@ -74,6 +74,23 @@ class Population:
         return f"{self.name} ({self.rows} rows, SHA-256 {self.sha256})"
 
 
+@dataclass(frozen=True)
+class PopulationRule:
+    """A parameter that is a population, or the name of a file with one.
+
+    >>> PopulationRule().accepts("voters.csv"), PopulationRule().accepts(3)
+    (True, False)
+    """
+
+    wanted: str = "a population, or the name of a file with one"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, Population) or (isinstance(value, str) and bool(value))
+
+    def bad_values(self) -> list[object]:
+        return ["", 3, None]
+
+
 @lru_cache(maxsize=4)
 def read_population(path: str) -> Population:
     """Return the population in a file, read once."""

@@ -145,6 +145,16 @@ def test_a_file_that_breaks_the_promise_is_refuted() -> None:
     assert (kept.verdict, kept.bound, broken.verdict, broken.bound) == ("NOT_REFUTED", 3, "REFUTED", 1)
 
 
+def test_values_that_are_written_in_several_ways_count_once_and_leave_in_one() -> None:
+    frame = pl.DataFrame({"pay": ["1.50", "1.5", "2", "2.0", "", "?"], "sex": ["F"] * 6})
+    pay = sf.Attribute("pay", sf.Role.QUASI, sf.Kind.NUMBER, missing=("", "?"))
+    schema = sf.Schema({"pay": pay, "sex": sf.Attribute("sex", sf.Role.QUASI)})
+    release = sf.LocalSuppression().anonymize(sf.Table(frame), schema, [sf.KAnonymity(2)])
+    assert sorted(release.table.column("pay")) == ["", "", "1.5", "1.5", "2", "2"]
+    assert not sf.LocalSuppression.claims(release.card, release.table)[0].refuted
+    assert check(release.table, ["pay", "sex"]).k == 2
+
+
 def test_a_star_in_the_data_is_no_suppressed_cell() -> None:
     frame = pl.DataFrame({"a": ["*", "x", "x"]})
     release = sf.LocalSuppression().anonymize(sf.Table(frame), sf.Schema.from_roles(quasi=["a"]), [sf.KAnonymity(2)])

@@ -195,19 +195,17 @@ def _written(draft: MaskingDraft, masked: Masked, name: str) -> Held:
     return quoted(draft.table.column(name), draft.schema.columns[name].missing)
 
 
-def quoted(column: pl.Series, marks: tuple[str, ...], stars: pl.Series | None = None) -> pl.Series:
-    """Return words in the grammar of published cells, missing marks as they are, and `*` where `stars` says so.
+def quoted(column: pl.Series, marks: tuple[str, ...]) -> pl.Series:
+    """Return words in the grammar of published cells, missing marks as they are.
 
-    >>> quoted(pl.Series(["F", "*", "?"]), ("?",), pl.Series([True, False, False])).to_list()
-    ['*', '"*"', '?']
+    >>> quoted(pl.Series(["F", "*", "?"]), ("?",)).to_list()
+    ['F', '"*"', '?']
     """
-    if column.dtype == pl.String:
-        words = column.filter(~is_missing(column, marks)).unique()
-        odd = {word: shown for word in words.to_list() if (shown := literal(word)) != word}
-        column = column.replace(list(odd), list(odd.values())) if odd else column
-    if stars is None or not stars.any():
+    if column.dtype != pl.String:
         return column
-    return column.cast(pl.String).set(stars, "*")
+    words = column.filter(~is_missing(column, marks)).unique()
+    odd = {word: shown for word in words.to_list() if (shown := literal(word)) != word}
+    return column.replace(list(odd), list(odd.values())) if odd else column
 
 
 def _column(held: Held) -> pl.Series:
@@ -218,10 +216,7 @@ def _column(held: Held) -> pl.Series:
 
 def _classes(draft: MaskingDraft, written: Table) -> Groups:
     """Return the classes that the released quasi-identifiers form, `*` being a value of its own."""
-    texts = []
-    for name in draft.schema.names(Role.QUASI):
-        column = written.column(name)
-        texts.append(column.cast(pl.String).set(is_missing(column, draft.schema.columns[name].missing), ""))
+    texts = [written.column(name).cast(pl.String).fill_null("") for name in draft.schema.names(Role.QUASI)]
     numbers = pl.DataFrame(texts).select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy()
     return Groups.of(numbers.astype(np.int64) - 1, {}, draft.person)
 

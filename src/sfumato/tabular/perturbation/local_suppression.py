@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from sfumato.core.cells import SUPPRESSED, literal
 from sfumato.core.parameters import Option, Optional
 from sfumato.core.progress import counting
 from sfumato.errors import BrokenPromiseError, ParameterError, SchemaError, UnsatisfiableError
@@ -23,10 +25,11 @@ from sfumato.release.card import Guarantee, MeasuredModel
 from sfumato.release.finding import NOT_REFUTED, REFUTED
 from sfumato.release.plain_words import listed
 from sfumato.release.row_counts import STARRED
-from sfumato.schema import Role
+from sfumato.schema import Kind, Role
 from sfumato.table import Table
+from sfumato.table.coding import Column
 from sfumato.tabular.card import ONLY_RELEASE
-from sfumato.tabular.perturbation.base import Masked, MaskingAnonymizer, quoted
+from sfumato.tabular.perturbation.base import Masked, MaskingAnonymizer
 from sfumato.tabular.perturbation.draft import MaskingDraft
 from sfumato.tabular.perturbation.given import Amounts, ColumnAmounts, amounts_in
 from sfumato.tabular.perturbation.matching import STAR, Cases, Cells, coded_texts, match_counts
@@ -80,22 +83,14 @@ class LocalSuppression(MaskingAnonymizer):
     def mask(self, draft: MaskingDraft) -> Masked:
         k = _asked(draft)
         quasi = draft.schema.names(Role.QUASI)
-        cases = Cases.of([draft.coded(name).codes for name in quasi])
+        coded = [draft.coded(name) for name in quasi]
+        cases = Cases.of([column.codes for column in coded])
         shown = suppress(cases, k, self._prices(quasi))
         matched = Cases.of(list(shown[:, cases.rows]))
-        least = int(match_counts(matched).min())
-        if least < k:
-            raise BrokenPromiseError(
-                f"the release was withheld: {MATCHING} asked for {k}, the output has {least}; this is a defect of the "
-                "algorithm, please report it"
-            )
+        least = _kept(int(match_counts(matched).min()), k)
         stars = shown[:, cases.rows] == STAR
-        columns = {
-            name: quoted(draft.table.column(name), draft.attribute(name).missing, _series(stars[place]))
-            for place, name in enumerate(quasi)
-        }
         return Masked(
-            columns,
+            {column.name: written(column, stars[place]) for place, column in enumerate(coded)},
             _changes(quasi, stars),
             {"importance": dict(zip(quasi, self._weights(quasi), strict=True))},
             (KNOWS, ONLY_RELEASE),
@@ -172,10 +167,39 @@ def _asked(draft: MaskingDraft) -> int:
     return asked[0]
 
 
-def _series(stars: npt.NDArray[np.bool_]) -> Any:
-    import polars as pl
+def _kept(least: int, k: int) -> int:
+    """Return how many rows agree with every row, or withhold the release."""
+    if least < k:
+        raise BrokenPromiseError(
+            f"the release was withheld: {MATCHING} asked for {k}, the output has {least}; this is a defect of the "
+            "algorithm, please report it"
+        )
+    return least
 
-    return pl.Series(stars)
+
+def written(column: Column, stars: npt.NDArray[np.bool_]) -> pl.Series:
+    """Return a column with stars, where equal values are written alike however they were written before.
+
+    >>> from sfumato.schema import Attribute, Kind
+    >>> from sfumato.table.coding import code
+    >>> pay = Attribute("pay", Role.QUASI, Kind.NUMBER, missing=("", "?"))
+    >>> column = code(pl.Series("pay", ["1.50", "1.5", "?", "", "2"]), pay)
+    >>> written(column, np.array([False, False, False, False, True])).to_list()
+    ['1.5', '1.5', '', '', '*']
+    """
+    words = [_word(column, number) for number in range(column.size)]
+    shown = pl.Series(column.name, words, dtype=pl.String).gather(pl.Series(column.codes))
+    return shown.set(pl.Series(stars), SUPPRESSED)
+
+
+def _word(column: Column, number: int) -> str:
+    """Return the value behind a code as it is published."""
+    text = column.text(number)
+    if number < column.has_missing:
+        return text
+    return (
+        text.removesuffix(".0") if column.kind is Kind.NUMBER and column.attribute.hierarchy is None else literal(text)
+    )
 
 
 def _changes(quasi: Sequence[str], stars: npt.NDArray[np.bool_]) -> list[str]:
