@@ -189,3 +189,24 @@ def test_ctrl_c_keeps_what_is_there(folder: Path) -> None:
     assert done in {2, 3}  # a search that hears of it gives the best that it has
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert f"The comparison was stopped: {done} of 4 candidates were measured." in page
+
+
+@pytest.mark.usefixtures("folder")
+def test_masked_candidates_leave_models_out_and_have_no_loss_that_labels_would_show(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert compare("--algorithms", "mondrian,pram", "--k", "5,10", "--keep", "0.7,0.9", "--json") == 0
+    found = {one["name"]: one for one in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert list(found) == ["mondrian-k5", "mondrian-k10", "pram-keep0.7", "pram-keep0.9"]
+    assert found["pram-keep0.7"]["loss"] is None
+    assert found["pram-keep0.7"]["highest_risk"] == 1
+    assert "sfumato utility" in found["pram-keep0.7"]["notes"][0]
+    assert compare("--algorithms", "mondrian,pram", "--k", "5", "--keep", "0.7") == 0
+    assert "no other candidate has less loss and no more risk: mondrian-k5\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_text_with_commas_is_one_value_and_is_repeated_for_several(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--algorithms", "optimal", "--k", "2", "--node", "5,1,3", "--node", "5,0,4", "--json") == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["name"] for one in found] == ["optimal-k2-node-5,1,3", "optimal-k2-node-5,0,4"]

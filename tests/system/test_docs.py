@@ -37,7 +37,18 @@ GUIDES = (
 PAGES = ("README.md", *(f"docs/guides/{guide}.md" for guide in GUIDES))
 SLOW = tuple(
     f"docs/guides/{guide}.md"
-    for guide in ("spark", "audit", "utility", "coming-from", "queries", "streams", "series", "reading", "table", "local")
+    for guide in (
+        "spark",
+        "audit",
+        "utility",
+        "coming-from",
+        "queries",
+        "streams",
+        "series",
+        "reading",
+        "table",
+        "local",
+    )
 )
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"

@@ -46,7 +46,7 @@ VARIED = option_names(_classes())
 if not TYPE_CHECKING:
     VariedOptions = list_group(
         "Parameters",
-        "What candidates differ in: several values, separated by commas.",
+        "What candidates differ in: several values, separated by commas; a TEXT, which may have commas, is repeated.",
         _classes(),
         VARIED,
     )

@@ -55,7 +55,7 @@ def list_group(title: str, words: str, classes: Classes, only: Sequence[str]) ->
     listed: Any = {"negative": (), "show_default": False}
     entries = []
     for name, (hint, sentences) in _gathered(classes).items():
-        shown = "no,yes" if _plain_hint(hint) is bool else "VALUES"
+        shown = "no,yes" if _plain_hint(hint) is bool else "TEXT" if _is_free(hint) else "VALUES"
         annotation = Annotated[tuple[str, ...], Parameter(help=_sentences(sentences), metavar=shown, **listed)]
         entries += [(name, annotation, ())] if name in only else []
     return _group(title, title, words, entries)
@@ -68,10 +68,22 @@ def given_lists(options: Any, classes: Classes) -> dict[str, list[Any]]:
     >>> classes = {"k-anonymity": KAnonymity}
     >>> given_lists(list_group("Models", "What holds.", classes, ["k"])(k=("3,5", "9")), classes)
     {'k': [3, 5, 9]}
+
+    The commas of a free text are its own, so that such an option is repeated.
+
+    >>> from sfumato.tabular import Optimal
+    >>> classes = {"optimal": Optimal}
+    >>> given_lists(list_group("Nodes", "Which.", classes, ["node"])(node=("2,0", "1,1")), classes)
+    {'node': ['2,0', '1,1']}
     """
     hints = {name: hint for name, (hint, _) in _gathered(classes).items()}
-    asked = {name: names(texts) for name, texts in given(options).items() if texts}
+    asked = {name: texts if _is_free(hints[name]) else names(texts) for name, texts in given(options).items() if texts}
     return {name: [_value(name, hints[name], text) for text in texts] for name, texts in asked.items()}
+
+
+def _is_free(hint: Any) -> bool:
+    """Return whether an option takes any text."""
+    return _plain_hint(hint) is str
 
 
 def _value(name: str, hint: Any, text: str) -> Any:

@@ -49,8 +49,8 @@ class Proposal:
 def propose(algorithms: Sequence[str], given: Mapping[str, Sequence[Any]], schema: Schema) -> list[Proposal]:
     """Return the candidates of a grid: `given` has the values of each option, models' and algorithms'.
 
-    An algorithm is tried with the options that it takes. A private one goes without models that it does not promise. A
-    name tells the models and whatever else differs between candidates of its algorithm.
+    An algorithm is tried with the options that it takes. A private or masking one goes without models that it does not
+    promise. A name tells the models and whatever else differs between candidates of its algorithm.
 
     >>> schema = Schema.from_roles(quasi=["age"])
     >>> [one.name for one in propose(["mondrian", "optimal"], {"k": [5, 10], "suppress": [0.02]}, schema)]
@@ -82,7 +82,7 @@ def option_names(kinds: Mapping[str, type[Validated]]) -> list[str]:
 
     >>> from sfumato import Optimal
     >>> option_names({"optimal": Optimal})
-    ['metric', 'suppress', 'local', 'seconds']
+    ['metric', 'suppress', 'local', 'node', 'seconds']
     """
     names = [option.name or parameter for kind in kinds.values() for parameter, option in kind.OPTIONS.items()]
     return [name for name in dict.fromkeys(names) if name not in NOT_VARIED]
@@ -96,10 +96,10 @@ def _proposal(
     schema: Schema,
     named: Collection[str],
 ) -> Proposal:
-    """Return one candidate; the models of a private algorithm are those that it promises too."""
+    """Return one candidate; an algorithm that needs no model goes without those that it does not promise."""
     anonymizer = kind.from_options(_set(settings), called=called)
     asked = models_from_options(models, schema, needed=False)
-    if anonymizer.private:
+    if not anonymizer.needs_models:
         promised = option_names({model.name: type(model) for model in asked if anonymizer.accepts(model)})
         models = {name: value for name, value in models.items() if name in promised}
         asked = models_from_options(models, schema, needed=False)

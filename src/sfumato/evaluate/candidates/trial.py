@@ -37,6 +37,7 @@ VARIANCE = "information_loss"  # what releases of centroids tell the steward
 CENTROIDS = "shown as centroids, which lose {loss:.1f} % of the variance; the loss is that of ranges around the groups"
 CLOCK = "stopped by the clock after {seconds:g} s; another run may find other classes"
 ALMOST = 0.9  # of its time, after which a search was stopped rather than done
+CHANGED = "cells show other values, which no loss of detail tells; `sfumato utility` measures how far columns moved"
 TWO_TABLES = "quasi-identifiers are published unchanged; what is lost is their link to the sensitive value"
 
 
@@ -150,17 +151,22 @@ def _try_release(proposal: Proposal, rows: TrialRows) -> Candidate:
     found = check(shown, quasi, secret, schema=schema)
     classes = check(shown, [GROUP], secret, schema=schema) if release.companions else found
     counts = RowCounts.of(release.card, release.steward, problem.rows)
+    changes = not proposal.anonymizer.needs_models
     candidate = Candidate(
         proposal.name,
         proposal.command,
-        loss=utility(problem.table, schema, release.table).gcp,
+        loss=None if changes else utility(problem.table, schema, release.table).gcp,
         classes=classes.classes,
         rows=counts,
         highest_risk=found.risk.prosecutor_max,
         mean_risk=found.risk.prosecutor_mean,
         guesses={name: measured.alpha for name, measured in classes.sensitive.items()},
         seconds=seconds,
-        notes=[*_notes(proposal.anonymizer, release.steward, seconds), *([TWO_TABLES] if release.companions else [])],
+        notes=[
+            *_notes(proposal.anonymizer, release.steward, seconds),
+            *([TWO_TABLES] if release.companions else []),
+            *([CHANGED] if changes else []),
+        ],
         publish=lambda _: release,
     )
     return _with_scores(candidate, rows, lambda: shown)
