@@ -1,16 +1,22 @@
-"""Sets as bits of a word, beside the slow and obvious way: gather each class's values and write them."""
+"""Sets as bits of a word, beside the slow way (gather each class's values and write them), and rows without a class."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stranger import Together
 
+import sfumato as sf
 from sfumato.core.cells import set_text
 from sfumato.schema import Attribute, Kind, Role
 from sfumato.table.coding import code
+from sfumato.tabular.base import Partition
+from sfumato.tabular.problem import Problem
 from sfumato.tabular.recode import recode
 
 
@@ -32,3 +38,19 @@ def test_each_class_shows_its_own_values(different: int, missing: bool, data: st
         words = (["" for row in members if row is None]) + sorted(row for row in members if row is not None)
         wanted = None if members == {None} else set_text(words)
         assert coarse.values[int(coarse.index[number])] == wanted
+
+
+class Choosy(Together):
+    """One class for all but the last row, which is left out."""
+
+    def partition(self, problem: Problem) -> Partition:
+        found = super().partition(problem)
+        left = found.classes.copy()
+        left[-1] = -1
+        return replace(found, classes=left)
+
+
+def test_rows_that_a_strangers_algorithm_leaves_out_need_no_labels() -> None:
+    people = sf.Table(pl.DataFrame({"age": [20, 30, 40, 99], "sex": ["F", "M", "F", "X"]}))
+    release = Choosy().anonymize(people, sf.Schema.from_roles(quasi=["age", "sex"]), [sf.KAnonymity(3)])
+    assert release.frame.rows() == [("[20-40]", "{F, M}")] * 3

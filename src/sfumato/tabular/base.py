@@ -301,9 +301,10 @@ fits them; use mondrian, local-recoding, datafly, incognito or optimal
         return {name: value.algorithm if isinstance(value, Anonymizer) else value for name, value in values.items()}
 
     def _recode(self, problem: Problem, partition: Partition) -> dict[str, list[Coarse]]:
-        examples = partition.points.examples
+        kept = partition.classes >= 0
+        examples, classes = partition.points.examples[kept], partition.classes[kept]
         return {
-            column.name: recode(column, column.codes[examples], partition.classes, partition.count, self.ranges)
+            column.name: recode(column, column.codes[examples], classes, partition.count, self.ranges)
             for column in problem.quasi
         }
 

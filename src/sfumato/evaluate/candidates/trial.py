@@ -136,7 +136,8 @@ def _hidden(problem: Problem, partition: Partition, settled: Settled) -> Mapping
     """Return what each class is shown as; where that is a centroid, the range or set that its rows have."""
     if VARIANCE not in partition.steward:
         return settled.coarse
-    points, classes, count = partition.points.examples, partition.classes, partition.count
+    kept, count = partition.classes >= 0, partition.count
+    points, classes = partition.points.examples[kept], partition.classes[kept]
     return {column.name: recode(column, column.codes[points], classes, count, "text") for column in problem.quasi}
 
 
