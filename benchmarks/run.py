@@ -30,6 +30,7 @@ import mondrian
 import mondrian_peers
 import noise
 import page
+import perturbation
 import population
 import promise
 import prose
@@ -56,6 +57,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         local_recoding,
         republish,
         microaggregation,
+        perturbation,
         minimality,
         population,
         query,
