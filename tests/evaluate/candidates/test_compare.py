@@ -359,7 +359,20 @@ def test_a_classifier_learns_less_from_wider_classes() -> None:
     assert wide.scores["learns old"] < 0.8
     [remark] = comparison.remarks
     assert remark.startswith("learns old: balanced accuracy of gradient boosting")
-    with pytest.raises(
-        ParameterError, match="target 'oldd' is no quasi-identifier and not sensitive; did you mean 'old'"
-    ):
+    with pytest.raises(ParameterError, match="target 'oldd' has no role; did you mean 'old'"):
         sf.compare(sf.Table(frame), schema, ["mondrian"], target="oldd")
+    named = sf.Schema.from_roles(quasi=["age"], identifier=["old"], other="drop")
+    with pytest.raises(ParameterError, match="target 'old' is an identifier, which no release has"):
+        sf.compare(sf.Table(frame), named, ["mondrian"], target="old")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_target_may_be_a_column_that_is_passed_on(declared: bool) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    frame = sf.samples.patients(600).with_columns((pl.col("age") > 45).cast(pl.String).alias("old"))
+    frame = frame.select("age", "sex", "old")
+    schema = sf.Schema.from_roles(quasi=["age", "sex"], other="keep")
+    if declared:
+        schema = sf.Schema({**schema.columns, "old": sf.Attribute("old", sf.Role.OTHER)}, other="drop")
+    [candidate] = sf.compare(sf.Table(frame), schema, ["mondrian"], k=2, target="old")
+    assert candidate.scores["learns old"] > 0.95

@@ -37,11 +37,12 @@ class TargetScore:
 
     def refuse_unknown(self, schema: Schema) -> None:
         """Refuse a target that is not released, before any candidate is made."""
-        if self.target not in (*schema.names(Role.QUASI), *schema.names(Role.SENSITIVE)):
+        declared = schema.columns.get(self.target)
+        if declared is None and schema.other != "keep":
             near = suggestion(self.target, schema.columns)
-            raise ParameterError(
-                f"target '{self.target}' is no quasi-identifier and not sensitive{near}; name another one"
-            )
+            raise ParameterError(f"target '{self.target}' has no role{near}; declare it, or name another column")
+        if declared is not None and declared.role is Role.IDENTIFIER:
+            raise ParameterError(f"target '{self.target}' is an identifier, which no release has; name another column")
 
     def __call__(self, original: Table, schema: Schema, released: Table) -> float:
         if self._setting is None:
