@@ -24,11 +24,11 @@ SEARCHES: list[Anonymizer] = [
     sf.Datafly(suppress=0.2, local=True),
     sf.Incognito(),
     sf.Optimal(suppress=0.1),
-    sf.Optimal(suppress=0.2, local=True),
     sf.MDAV(),
     sf.KAnonyMeans(rounds=3),
     sf.LocalRecoding(iterations=100, seconds=None),
 ]
+LONG = pytest.param(sf.Optimal(suppress=0.2, local=True), marks=pytest.mark.long)
 Classes = list[list[dict[str, object]]]
 
 
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[Model, Callable[[Classes], bool]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("anonymizer", SEARCHES, ids=str)
+@pytest.mark.parametrize("anonymizer", [*SEARCHES, LONG], ids=str)
 def test_every_search_keeps_it(anonymizer: Anonymizer, case: str) -> None:
     model, holds = CASES[case]
     release = anonymizer.anonymize(random_table(3, 150), random_schema(), [sf.KAnonymity(2), model])

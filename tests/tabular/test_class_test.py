@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sfumato as sf
-from sfumato.models.criteria import COUNTED, SHARE, SLACK, Criterion, flatten
+from sfumato.models.criteria import COUNTED, SHARE, SLACK, SPAN, Criterion, flatten
 from sfumato.tabular.class_test import class_test
 from sfumato.tabular.class_test_kernel import WEIGHT, Members, Ties, class_holds
 from sfumato.tabular.problem import Problem
@@ -26,6 +26,10 @@ def slow_holds(values: list[tuple[int, int]], criterion: Criterion, least: int) 
     known = {value: count for value, count in counts.items() if value >= criterion.skip and count}
     if units < least:
         return False
+    if criterion.kind == SPAN:
+        numbers = sorted(criterion.weights[value - criterion.skip] for value in known)
+        wide = bool(numbers) and numbers[-1] - numbers[0] >= criterion.first * (1 - SLACK)
+        return wide and len(known) >= criterion.second
     if criterion.kind != SHARE:
         return len(known) >= criterion.first * (1 - SLACK)
     missing = counts[0] if criterion.skip else 0
@@ -43,6 +47,10 @@ def test_the_small_test_agrees_with_the_whole_one_and_with_plain_python(kind: in
         codes = rng.integers(0, VALUES_IN_COLUMN, size, dtype=np.int32)
         weights = rng.integers(1, 3, size)
         asked = Criterion(kind, float(rng.choice([0.4, 0.5, 0.75] if kind == SHARE else [1, 2, 3])), 0, skip=skip)
+        if kind == SPAN:
+            numbers, least_values = np.cumsum(rng.random(VALUES_IN_COLUMN - skip)), float(rng.integers(1, 4))
+            bare = (np.zeros(len(numbers), dtype=np.int64),) * 2
+            asked = asked._replace(second=least_values, first=asked.first / 4, cuts=bare, weights=numbers)
         criteria = flatten([(asked, 0)], [np.full(VALUES_IN_COLUMN, 1 / VALUES_IN_COLUMN)])
         tags = (weights << WEIGHT) + np.arange(size)
         members = Members(codes[None, :], np.zeros(VALUES_IN_COLUMN, dtype=np.int64))

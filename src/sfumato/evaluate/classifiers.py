@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -47,13 +48,14 @@ def train_with(name: str, cells: Floats, shares: Floats, seed: int) -> Classifie
         return constant(shares)
     fill = _fill(cells, shares.sum(axis=1), gaps=name == TREES)
     model = _model(name, seed, early=len(classes) > MANY and np.bincount(classes)[known].min() >= FEW)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _one_thread():
         warnings.simplefilter("ignore", _unfinished())  # a fit that did not converge is scored as it is
         model.fit(_filled(cells, fill)[rows], classes, sample_weight=shares[rows, classes])
 
     def probabilities(asked: Floats) -> Floats:
         told = np.zeros((len(asked), shares.shape[1]))
-        told[:, known] = model.predict_proba(_filled(asked, fill))
+        with _one_thread():
+            told[:, known] = model.predict_proba(_filled(asked, fill))
         return told
 
     return probabilities
@@ -80,6 +82,14 @@ def _model(name: str, seed: int, *, early: bool) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(random_state=seed % SEEDS, early_stopping=early)
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Return what keeps OpenMP to one thread: where cores are busy, its threads wait for each other far longer."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="openmp")
+    return limits
 
 
 def _unfinished() -> type[Warning]:

@@ -25,6 +25,8 @@ MOST_NAMES = 40
 LONGEST_NAME = 24
 RAIL = 1.08  # where the names begin, in widths of the picture's inside
 MARGIN = 0.04
+TICKS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
+MOST_TICKS = 5
 LEADER = {"arrowstyle": "-", "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
 
 
@@ -68,8 +70,7 @@ def _scale(axes: Axes, risks: Sequence[float], losses: Sequence[float]) -> None:
     axes.set_xscale("log")
     low, high = min(risks), max(risks)
     axes.set_xlim(low / 1.35, min(1.0, high) * 1.35)
-    ticks = [tick for tick in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1) if low <= tick <= high]
-    axes.xaxis.set_major_locator(FixedLocator(ticks or [low]))
+    axes.xaxis.set_major_locator(FixedLocator(risk_ticks(low, high)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda value, _: percent(value).replace(".0%", "%"))
     top = max(*losses, 0.01)
@@ -79,6 +80,16 @@ def _scale(axes: Axes, risks: Sequence[float], losses: Sequence[float]) -> None:
     axes.grid(axis="y")
     axes.set_xlabel("highest risk of being found")
     axes.set_ylabel("loss of detail")
+
+
+def risk_ticks(low: float, high: float) -> list[float]:
+    """Return round risks between two, so few that their words do not touch.
+
+    >>> risk_ticks(0.02, 0.2), risk_ticks(0.0006, 0.2), risk_ticks(0.3, 0.4)
+    ([0.02, 0.05, 0.1, 0.2], [0.001, 0.01, 0.1], [0.3])
+    """
+    within = [tick for tick in TICKS if low * 0.999 <= tick <= high * 1.001]
+    return (within if len(within) <= MOST_TICKS else [tick for tick in within if tick in TICKS[::3]]) or [low]
 
 
 def _height(axes: Axes, loss: float) -> float:
