@@ -44,10 +44,19 @@ def released(table: pl.DataFrame, trees: Mapping[str, sf.Hierarchy], *asked: str
         before = _children()
         words = [str(DRIVER), str(raw), place, str(out), *asked]
         try:
-            subprocess.run(["java", "-cp", os.environ["SFUMATO_ARX"], *words], capture_output=True, check=True)  # noqa: S607
-        except (subprocess.CalledProcessError, OSError) as problem:
-            raise NotMeasuredError(f"ARX fails: {problem}") from problem
+            command = ["java", "-cp", os.environ["SFUMATO_ARX"], *words]
+            subprocess.run(command, capture_output=True, check=True, text=True)
+        except OSError as problem:
+            raise NotMeasuredError(f"ARX cannot be started: {problem.strerror}") from problem
+        except subprocess.CalledProcessError as problem:
+            raise NotMeasuredError(f"ARX fails: {reason_in(problem.stderr)}") from problem
         return pl.read_csv(out, infer_schema=False), _children() - before
+
+
+def reason_in(said: str) -> str:
+    """Return the line of a Java program's complaint that names the exception, without places on this machine."""
+    lines = [line for line in said.splitlines() if "Exception" in line or "Error" in line]
+    return lines[0].rpartition('" ')[2] if lines else "it says nothing"
 
 
 def _children() -> float:

@@ -131,7 +131,9 @@ def by_arx(case: Case, iterations: int) -> Outcome:
     """Return what ARX loses."""
     names = [*case.trees, *([] if case.sensitive is None else [case.sensitive])]
     frame, seconds = arx.recode(case.table.frame.select(names), case.trees, iterations, *case.words)
-    schema = sf.Schema({name: column for name, column in case.schema.columns.items() if name in case.trees}, "drop")
+    schema = sf.Schema(
+        {name: column for name, column in case.schema.columns.items() if name in case.trees}, other="drop"
+    )
     return Outcome(label_loss(frame, case.trees), utility(case.table, schema, sf.Table(frame)).gcp, seconds)
 
 

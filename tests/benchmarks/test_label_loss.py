@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import arx
 import label_loss
 import polars as pl
 import pytest
@@ -50,3 +51,9 @@ def test_both_measures_agree_once_leaves_are_counted_alike() -> None:
     )
     assert label_loss.label_loss(release.frame, TREES) == pytest.approx(by_hand / 12)
     assert label_loss.label_loss(release.frame, TREES) < ours.gcp
+
+
+def test_a_complaint_of_arx_is_told_without_places() -> None:
+    said = 'Exception in thread "main" java.lang.IllegalStateException: no node\n\tat Anonymize.main(/tmp/x)\n'
+    assert arx.reason_in(said) == "java.lang.IllegalStateException: no node"
+    assert arx.reason_in("") == "it says nothing"

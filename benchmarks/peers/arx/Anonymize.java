@@ -36,6 +36,7 @@ public class Anonymize {
         boolean local = asked.containsKey("iterations");
         double share = local ? 1d / Integer.parseInt(asked.get("iterations")) : 0d;
         wanted.setQualityModel(local ? Metric.createLossMetric(0d) : Metric.createLossMetric());
+        wanted.setHeuristicSearchThreshold(Integer.MAX_VALUE);
         wanted.setSuppressionLimit(local ? 1d - share : Double.parseDouble(asked.get("suppress")));
         if ("genetic".equals(asked.get("search"))) {
             wanted.setAlgorithm(AnonymizationAlgorithm.BEST_EFFORT_GENETIC);
