@@ -55,6 +55,7 @@ ON_SPARK = "docs/guides/spark.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
 LAST = {
+    "docs/guides/coming-from.md": "pram.csv.card.json",
     "docs/guides/reading.md": "clinic.xlsx.card.json",
     "docs/guides/series.md": "summer-m.csv.card.json",
     "docs/guides/queries.md": "cost.csv.card.json",
