@@ -67,9 +67,10 @@ def check(
         json: Print the measures as JSON.
     """
     from sfumato.evaluate import Requirement
-    from sfumato.evaluate.agreement import compare_with_card
+    from sfumato.evaluate.agreement import compare_population, compare_with_card
     from sfumato.evaluate.check import check as measure
     from sfumato.models import KMap
+    from sfumato.models.population import read_population
     from sfumato.table.parse_report import IN_TABLES
 
     if sample is not None and (require or card is not None or engine.spark):
@@ -95,6 +96,8 @@ def check(
             agreement = compare_with_card(
                 asked.card, given.table, given.digest, names=given.names, weights=given.weights
             )
+            if population is not None:
+                agreement = compare_population(agreement, asked.card, read_population(str(population)))
         if asked.there(given.names):
             weighed: Any = {"c": c, "models": models, "weights": given.weights}
             found = measure(given.table, asked.quasi, asked.sensitive, schema=asked.schema, **weighed)

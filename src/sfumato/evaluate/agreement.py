@@ -14,7 +14,7 @@ import msgspec
 
 from sfumato.errors import ParameterError
 from sfumato.evaluate.check import written_groups
-from sfumato.models import Groups, model_on_card
+from sfumato.models import Groups, Population, model_on_card
 from sfumato.release.card import Card, MeasuredModel
 from sfumato.schema import Attribute, Kind, Role, Schema
 from sfumato.schema.kinds import Weights
@@ -134,6 +134,27 @@ def compare_with_card(
             compared.append(finding.claim)
             broken += [f"{finding.claim}: {finding.evidence.get('reason')}"] if finding.refuted else []
     return Agreement(compared, broken, untold)
+
+
+def compare_population(agreement: Agreement, card: Card, population: Population) -> Agreement:
+    """Return the agreement, broken where people of another list were counted than the one that the card names.
+
+    >>> import polars as pl, sfumato as sf
+    >>> voters, others = (sf.Population.of(sf.Table(pl.DataFrame({"age": [30] * n})), "voters") for n in (5, 6))
+    >>> schema = sf.Schema.from_roles(quasi=["age"])
+    >>> card = sf.Mondrian().anonymize(sf.Table(pl.DataFrame({"age": [30]})), schema, [sf.KMap(5, voters)]).card
+    >>> compare_population(Agreement([], [], []), card, voters).compared
+    ['population']
+    >>> compare_population(Agreement([], [], []), card, others).holds
+    False
+    """
+    stated = card.guarantee.parameters.get("population")
+    if not isinstance(stated, str):
+        return agreement
+    if Population.named(stated).sha256 == population.sha256:
+        return msgspec.structs.replace(agreement, compared=[*agreement.compared, "population"])
+    told = f"population: found {population.words}; the card says {stated}"
+    return msgspec.structs.replace(agreement, broken=[*agreement.broken, told])
 
 
 def _shape(card: Card, table: Table, names: Sequence[str], weights: Weights | None) -> list[str]:
