@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +12,10 @@ import numpy.typing as npt
 import polars as pl
 from measure import Part, Row, best, data_folder
 
-from sfumato.evaluate.stream import histogram_intersection, squared_error, window_distance
+from sfumato.evaluate.stream import squared_error, window_distance
+from sfumato.experiments.data import Data
+from sfumato.experiments.doca.cases import measure
+from sfumato.experiments.doca.comparison import NAMES
 from sfumato.random import SeededSource
 from sfumato.stream import Publisher
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
@@ -23,6 +27,8 @@ BOUNDS = (0, 99618)
 RECORDS = 1_000_000
 SINGLE = 100_000
 MEASURED = 300_000
+SEEDS = range(3000, 3030)
+GOALS = {("smart", "random"): (3e5, 0.99), ("smart", "arrival"): (6e5, 0.98)}  # W₂² and intersection
 
 
 def drawn() -> Numbers:
@@ -60,19 +66,40 @@ def _speed(name: str, rate: float, goal: float) -> Row:
     return Row(f"{name}: million records/s", f"{rate / 1e6:.2f} M/s", "limit 1 M/s", rate / 1e6, goal, at_most=False)
 
 
+def adaptive_rows() -> Iterator[Row]:
+    """Yield how near adaptive histograms come on whole feeds, as means over seeds, with their standard deviation.
+
+    The constants were chosen on other seeds and feeds; nothing at all was tuned on power and trips, which have no goal.
+    """
+    data = Data(data_folder())
+    for (stream, called), order in itertools.product(NAMES.items(), ("random", "arrival")):
+        found, records = [], 0
+        for seed in SEEDS:
+            (row,) = measure(data, stream=stream, order=order, publisher="adaptive", seed=seed)
+            found.append((float(str(row["distance"])), float(str(row["intersection"]))))
+            records = int(str(row["records"]))
+        (far, near), (far_spread, near_spread) = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+        where = f"adaptive, {called}, {order} order, {len(SEEDS)} seeds, {records:,} records"
+        goals = GOALS.get((stream, order))
+        distance = f"{far:.3g} ± {far_spread:.2g}"
+        limit = f"{goals[0]:g}" if goals else "none"
+        yield Row(
+            f"{where}: W₂² / goal" if goals else f"{where}: W₂²",
+            distance,
+            limit,
+            far / goals[0] if goals else far,
+            1 if goals else None,
+            at_most=True,
+        )
+        shared = f"{near:.4f} ± {near_spread:.4f}"
+        yield Row(f"{where}: intersection", shared, "1", float(near), goals[1] if goals else None, at_most=False)
+
+
 def quality_rows() -> Iterator[Row]:
-    """Yield how near each release comes on the SMART 9 readings, in random order and in the file's."""
+    """Yield how near rank windows and linked response come on the SMART 9 readings in random order."""
     column = pl.read_parquet(data_folder() / "backblaze_smart9_201609.parquet")["smart_9_raw"]
     readings = column.to_numpy().astype(np.float64)
     shuffled = readings[np.random.default_rng(0).permutation(len(readings))[:MEASURED]]
-    for order, values, far, overlap in (
-        ("random order", shuffled, 4e5, 0.99),
-        ("file order", readings[:MEASURED], 6e5, 0.98),
-    ):
-        rows = AdaptiveHistogram(BOUNDS, rng=SeededSource(1)).push_many(values).values
-        distance, shared = window_distance(values, rows, 1000), histogram_intersection(values, rows)
-        yield Row(f"adaptive, {order}: W₂² / goal", f"{distance:.3g}", f"{far:g}", distance / far, 1, at_most=True)
-        yield Row(f"adaptive, {order}: intersection", f"{shared:.4f}", "1", shared, overlap, at_most=False)
     rows = RankWindows(BOUNDS, rng=SeededSource(1)).push_many(shuffled).values
     distance = window_distance(shuffled, rows, 1000)
     yield Row("rank, random order: W₂² / goal", f"{distance:.3g}", "3.8e6", distance / 3.8e6, 1, at_most=True)
@@ -90,5 +117,6 @@ def quality_rows() -> Iterator[Row]:
 
 PARTS = (
     Part("rank, adaptive and linked publishers, speed", speed_rows),
-    Part("rank, adaptive and linked publishers on the SMART 9 readings", quality_rows),
+    Part("adaptive histograms on whole feeds", adaptive_rows),
+    Part("rank and linked publishers on the SMART 9 readings", quality_rows),
 )

@@ -59,12 +59,14 @@ def within_tolerance(rows: Rows) -> int:
 def published(data: Data, table: Sequence[Case]) -> Rows:
     """The rows that the comparison is made of; streams are short, since no published number stands beside them."""
     short = [{**case, "readings": SMALLER} for case in part("streams").quick]
+    feeds = [{**case, "readings": SMALLER} for case in part("feeds").quick]
     asked = [case for case in part("guesses").quick if case["epsilon"] == 1.0]
     return {
         "readings": rows_of(data, "readings"),
         "table1": rows_of(data, "table1", table),
         "figure2": rows_of(data, "figure2"),
         "streams": rows_of(data, "streams", short),
+        "feeds": rows_of(data, "feeds", feeds),
         "guesses": rows_of(data, "guesses", asked),
     }
 

@@ -15,6 +15,7 @@ from sfumato.random import SeededSource
 from sfumato.stream.base import Published, Sample
 from sfumato.stream.edges import MOST_AT_ONCE
 from sfumato.stream.publishers.clock import ClockWindows
+from sfumato.stream.publishers.statistics.clocked import ClockStatistics
 from sfumato.stream.timed import TimedWindows, sample_arrivals
 from sfumato.stream.wrappers import join_published
 
@@ -32,10 +33,12 @@ class ReaderClock(TimedWindows):
 
 def conformance() -> dict[str, Check]:
     inner = ClockWindows((0, 100), kind="adaptive", bins=16, expected=30)
+    slides = ClockStatistics({"cost": (0, 100)}, "count, mean, median", panes=3)
     samples = [
         *TimedWindows.sample(),
         Sample(ReaderClock(ClockWindows((0, 100), most=500), start=0.0, every=7.0, late=5.0), sample_arrivals),
         Sample(ReaderClock(inner, start=0.0, every=7.0, late=0.0), sample_arrivals),
+        Sample(ReaderClock(slides, start=0.0, every=7.0, late=5.0), sample_arrivals),
     ]
     return {
         f"{place}: {check.name}": check
@@ -61,7 +64,7 @@ class Counting(ClockWindows):
 
 
 def windows_of(publisher: TimedWindows) -> list[list[float]]:
-    return publisher.publisher.windows  # type: ignore[attr-defined, no-any-return]
+    return publisher.publisher.windows  # type: ignore[no-any-return]
 
 
 def exact(**edges: Any) -> TimedWindows:

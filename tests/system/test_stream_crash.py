@@ -219,6 +219,6 @@ def test_an_error_before_the_first_record_leaves_nothing(tmp_path: Path) -> None
     (tmp_path / "in.csv").write_text("minutes\n5\n")
     with pytest.raises(InputError, match="has no column 'hours'"):
         job(tmp_path, "rank").run()
-    assert {file.name for file in tmp_path.iterdir()} == {"in.csv", "kept"}
+    assert {file.name for file in tmp_path.iterdir()} == {"in.csv"}
     (tmp_path / "in.csv").write_text("hours\n5\n")
     assert job(tmp_path, "rank").run().complete

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from cyclopts import Parameter
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Columns, Flag, Input, Whole, names
+from sfumato.cli.operation import OperationOptions
+from sfumato.cli.options import Columns, Flag, TableInput, Whole, as_place, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
 from sfumato.cli.progress import INTERRUPTED
@@ -51,7 +53,10 @@ class RecordOptions:
         per_person: How many records of a person count; 1 unless given.
         events: Protect single records, though a column may tell persons apart.
         horizon: For how long they count, as in 30d; for the whole stream unless given.
-        every: Windows in time, as in 10s; how many records they have is hidden too (rank, adaptive).
+        every: Windows in time, as in 10s; how many records they have is hidden too (rank, adaptive, statistics, totals,
+            w-event).
+        last: How far back a window looks: a time with --every, as in 1h, or a number of records; a multiple of the step
+            (statistics).
         from_: Where the first window begins: a date, a time in ISO 8601, or seconds since 1970.
         until: Where the last window ends; without an end unless given.
         time: Column with the time of each record, which decides its window; without it, the moment at which it is read.
@@ -69,6 +74,7 @@ class RecordOptions:
     events: Flag = False
     horizon: str | None = None
     every: str | None = None
+    last: str | None = None
     from_: Annotated[str | None, Parameter(name="--from")] = None
     until: str | None = None
     time: str | None = None
@@ -116,10 +122,13 @@ class FileOptions:
 
 
 def stream(
-    feed: Input,
+    feed: TableInput,
     /,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], allow_leading_hyphen=True, metavar="OUT")],
+    output: Annotated[
+        Path | str,
+        Parameter(name=["--output", "-o"], converter=as_place, allow_leading_hyphen=True, metavar="OUT"),
+    ],
     column: Columns = (),
     options: PublisherOptions = PublisherOptions(),
     records: RecordOptions = RecordOptions(),
@@ -129,6 +138,7 @@ def stream(
     naming: NamingOptions = NamingOptions(),
     engine: EngineOptions = EngineOptions(),
     keys: KeyOptions = KeyOptions(),
+    operation: OperationOptions = OperationOptions(),
 ) -> int:
     """Publish the records of a feed as they come, in anonymous groups, with the card that says what is promised.
 
@@ -136,9 +146,12 @@ def stream(
     The publishers doca, laplace and linked also tell each record's position; the others do not, by design.
 
     Args:
-        feed: File to read: CSV (also .gz), JSON lines or Parquet; - is standard input. With --engine spark, a folder.
-        output: File to write; its ending chooses the format; - is standard output. With --engine spark, a folder.
-        column: Column to publish; rank and adaptive take several numbers, separated by commas, or a category.
+        feed: File to read: CSV (also .gz), JSON lines or Parquet; - is standard input; or the address of a broker, as
+            redis://HOST/STREAM. With --engine spark, a folder.
+        output: File to write; its ending chooses the format; - is standard output; or the address of a broker. With
+            --engine spark, a folder.
+        column: Column to publish; rank and adaptive take several numbers, separated by commas, or a category, and
+            statistics numbers and categories together.
         on_bad: What becomes of bad records: clamp (numbers to the bounds, the rest to their middle), default (all to
             the middle of the bounds), or quarantine:FILE where no differential privacy is promised.
     """
@@ -150,13 +163,17 @@ def stream(
         written.refuse_all("spark")
     setup = build(options.publisher, names(column), on_bad=on_bad, reading=written.reading(), **asked)
     kept = {**vars(files), "naming": naming.build()}
-    epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon)
+    epsilon = None if setup.promise is None else float(setup.promise.cost.epsilon) or None
     try:
         with terminal_hooks(epsilon, resumes=files.checkpoint is not None, setup=setup) as hooks:
             if engine.spark:
+                operation.refuse_on_spark()
                 outcome = _publish_folder(feed, output, setup, records.person, records.time, kept, engine, keys, hooks)
             else:
-                outcome = _publish_file(feed, output, setup, kept, keys, hooks)
+                with operation.open(setup, hooks, files.ledger) as operator:
+                    kept["report"] = operation.report
+                    outcome = _publish_file(feed, output, setup, kept, keys, operator.hooks)
+                    operator.write_report(outcome)
     except KeyboardInterrupt:
         sys.stderr.write("sfumato: interrupted at once; what has left stays where it is\n")
         return INTERRUPTED
@@ -164,20 +181,25 @@ def stream(
 
 
 def _publish_file(
-    feed: Path, output: Path, setup: StreamSetup, files: Mapping[str, Any], keys: KeyOptions, hooks: Hooks
+    feed: Path | str, output: Path | str, setup: StreamSetup, files: Mapping[str, Any], keys: KeyOptions, hooks: Hooks
 ) -> Outcome:
     from sfumato.stream.runtime.job import publish
 
     unused = next(iter(given(keys, "")), None)
     if unused is not None:
         raise ParameterError(f"--{unused} is for many publishers on Spark; add --engine spark")
-    refuse_mixed_output(output, files["card"], json=False)
-    return publish(feed, output, setup, hooks=hooks, **files)
+    if isinstance(output, Path):
+        refuse_mixed_output(output, files["card"], json=False)
+    gc.freeze()  # what was imported stays as long as the command: collections need not look at it again
+    try:
+        return publish(feed, output, setup, hooks=hooks, **files)
+    finally:
+        gc.unfreeze()
 
 
 def _publish_folder(
-    feed: Path,
-    output: Path,
+    feed: Path | str,
+    output: Path | str,
     setup: StreamSetup,
     person: str | None,
     time: str | None,
@@ -189,6 +211,8 @@ def _publish_folder(
     from sfumato.core.files import refuse_same_files
     from sfumato.engines.spark.streams.run import choose_keys, publish_folder
 
+    if isinstance(feed, str) or isinstance(output, str):
+        raise ParameterError("--engine spark reads and writes folders here; run a broker's stream without it")
     kept = {f"the {role.replace('_', ' ')}": files[role] for role in ("card", "checkpoint", "ledger", "parse_report")}
     refuse_same_files({"the input": feed, "the output": output, **kept})
     chosen = choose_keys(keys.key, person, keys.buckets)
@@ -196,9 +220,9 @@ def _publish_folder(
     return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **files)
 
 
-def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> int:
+def _say_what_left(outcome: Outcome, output: Path | str, checkpoint: Path | None) -> int:
     """Say what left, and return the exit code."""
-    progress, target = outcome.progress, "standard output" if output == STDOUT else str(output)
+    progress, target = outcome.progress, "standard output" if output == STDOUT else _shown(output)
     without = f", {progress.vacant} of them without a row," if progress.vacant else ""
     lines = [f"{progress.rows} rows in {progress.groups} groups{without} written to {target}"]
     lines += [f"  warning: {warning}" for warning in outcome.card.warnings]
@@ -216,3 +240,9 @@ def _say_what_left(outcome: Outcome, output: Path, checkpoint: Path | None) -> i
         held = f"{records} are held in checkpoint '{checkpoint}'; the same command goes on from there"
     sys.stderr.write(f"sfumato: interrupted; {held}\n")
     return INTERRUPTED
+
+
+def _shown(output: Path | str) -> str:
+    from sfumato.stream.connectors.registry import find_place
+
+    return str(find_place(output))

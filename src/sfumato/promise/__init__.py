@@ -3,11 +3,13 @@
 from sfumato.promise.chain import (
     CapPersons,
     Clamp,
+    Copies,
     Distance,
     Edges,
     Excess,
     GroupBy,
     Input,
+    JoinPersons,
     Metric,
     OrderBy,
     PerRow,
@@ -16,7 +18,10 @@ from sfumato.promise.chain import (
 )
 from sfumato.promise.cost import Accountant, Budget, Cost
 from sfumato.promise.group_privacy import group
+from sfumato.promise.linear import Disjoint, LinearNoise
 from sfumato.promise.promise import Promise, derive, outside_the_bound, span_words
+from sfumato.promise.successive import SuccessiveWindows
+from sfumato.promise.together import Overlapping, Together
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit
 
 __all__ = [
@@ -24,19 +29,26 @@ __all__ = [
     "Budget",
     "CapPersons",
     "Clamp",
+    "Copies",
     "Cost",
+    "Disjoint",
     "Distance",
     "Edges",
     "Excess",
     "GroupBy",
     "Input",
+    "JoinPersons",
+    "LinearNoise",
     "Metric",
     "Neighbours",
     "OrderBy",
+    "Overlapping",
     "PerRow",
     "Promise",
     "ProtectPersons",
     "ProtectRows",
+    "SuccessiveWindows",
+    "Together",
     "Unit",
     "WholeUnit",
     "Windows",

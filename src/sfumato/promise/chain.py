@@ -174,6 +174,49 @@ presence of a person cannot be hidden; drop them
         return replace(near, rows=2 * near.counted)  # one comes and, beyond the limit, another one goes
 
 
+@dataclass(frozen=True)
+class Copies:
+    """Each row becomes at most `most` rows by its own values, as a join with a public table makes them.
+
+    A person's rows are bounded later, whatever their number is by then.
+
+    >>> Copies(3).stability(Distance.between(Metric(ProtectRows(2), Neighbours.PRESENCE))).rows
+    6
+    """
+
+    most: int
+
+    def stability(self, near: Distance) -> Distance:
+        return near if near.rows is None else replace(near, rows=near.rows * self.most)
+
+
+@dataclass(frozen=True)
+class JoinPersons:
+    """A person's rows are joined with the same person's rows of another table: nobody else's rows change.
+
+    How many rows of a person come out is bounded later; of how many a single row is a part is not.
+
+    >>> near = Distance.between(Metric(ProtectPersons("rider"), Neighbours.PRESENCE))
+    >>> JoinPersons("rider").stability(near) == near
+    True
+    >>> JoinPersons("rider").stability(Distance.between(Metric(ProtectRows(), Neighbours.PRESENCE)))
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: tables are joined by the person 'rider', so that one row may be a part of any \
+number of rows; only a person by 'rider' can be protected
+    """
+
+    person: str
+
+    def stability(self, near: Distance) -> Distance:
+        unit = near.metric.unit
+        if not isinstance(unit, ProtectPersons) or unit.person != self.person:
+            raise ParameterError(
+                f"tables are joined by the person '{self.person}', so that one row may be a part of any number of "
+                f"rows; only a person by '{self.person}' can be protected"
+            )
+        return near
+
+
 class Edges(StrEnum):
     """What ends a window: a public count of arrivals, a public clock, or the records' own times.
 

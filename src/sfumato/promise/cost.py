@@ -7,11 +7,11 @@ privacy adds up ρ (Bun & Steinke 2016, lemma 1.7); ten times 0.1 is 1, so no am
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
+from decimal import ROUND_FLOOR, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
 from enum import StrEnum
 
 from sfumato.errors import ParameterError
-from sfumato.promise.zcdp import rho_of
+from sfumato.promise.zcdp import delta_of, rho_of
 
 Number = str | int | float | Decimal
 
@@ -19,6 +19,7 @@ MOST_DECIMALS = 60
 LARGEST = 10**12
 ZERO = Decimal(0)
 SMALL = Decimal("0.0001")  # below, a reader wants an exponent rather than zeros
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
 _EXACT = Context(prec=150, traps=[Inexact, InvalidOperation, DivisionByZero, Overflow])  # an inexact sum would raise
 
 
@@ -121,7 +122,8 @@ def _short(value: Decimal) -> str:
 class Budget:
     """What may be spent in all: (ε, δ) in pure accounting, or the ρ that keeps (ε, δ) in zero-concentrated accounting.
 
-    `rho` is worked out (`sfumato.promise.zcdp.rho_of`) unless a smaller one is given.
+    `rho` is worked out (`sfumato.promise.zcdp.rho_of`) unless a smaller one is given; what it leaves over of δ finds
+    keys that are not declared. `keys` sets that much of δ aside.
 
     >>> Budget(epsilon=1).total
     Cost(epsilon=Decimal('1'), delta=Decimal('0'), rho=Decimal('0'))
@@ -143,6 +145,7 @@ class Budget:
         delta: Number = ZERO,
         accountant: Accountant = Accountant.PURE,
         rho: Number | None = None,
+        keys: Number = ZERO,
     ) -> None:
         object.__setattr__(self, "epsilon", amount(epsilon))
         object.__setattr__(self, "delta", amount(delta))
@@ -151,24 +154,45 @@ class Budget:
             raise ParameterError("the budget's epsilon is 0; give a number above 0")
         if self.delta >= 1:
             raise ParameterError(f"the budget's delta is {self.delta}; give a number below 1")
+        if amount(keys) and (self.accountant is Accountant.PURE or amount(keys) >= self.delta):
+            raise ParameterError(
+                f"{amount(keys)} of delta {self.delta} are set aside for keys; give a part of delta, under zcdp (under "
+                "pure accounting all of delta finds keys)"
+            )
         most = amount(rho_of(self.epsilon, self.delta)) if self.accountant is Accountant.ZCDP else ZERO
+        if amount(keys):
+            rho = rho_of(self.epsilon, _EXACT.subtract(self.delta, amount(keys)))
         object.__setattr__(self, "rho", most if rho is None else amount(rho))
         if self.rho > most:
             pair = f"epsilon {self.epsilon}, delta {self.delta} in {self.accountant} accounting"
             raise ParameterError(f"the budget's rho is {self.rho}; {pair} allows at most {most}")
 
     @property
+    def keys(self) -> Decimal:
+        """The δ that may find keys which are not declared: all of it, or what ρ leaves over, to six digits.
+
+        >>> Budget(epsilon=1, delta="1e-6", accountant=Accountant.ZCDP, keys="4e-7").keys
+        Decimal('4E-7')
+        """
+        if self.accountant is Accountant.PURE:
+            return self.delta
+        if self.rho == amount(rho_of(self.epsilon, self.delta)):
+            return ZERO
+        over = self.delta - delta_of(self.rho, self.epsilon)
+        return max(ZERO, _SIX_DIGITS.plus(over).normalize())
+
+    @property
     def total(self) -> Cost:
         """What the entries of a ledger may add up to."""
         if self.accountant is Accountant.PURE:
             return Cost(epsilon=self.epsilon, delta=self.delta)
-        return Cost(rho=self.rho)
+        return Cost(rho=self.rho, delta=self.keys)
 
     def amounts(self, cost: Cost) -> dict[str, Decimal]:
         """Return the parts of a cost that this accountant counts, by name."""
         if self.accountant is Accountant.PURE:
             return {"epsilon": cost.epsilon, "delta": cost.delta}
-        return {"rho": cost.rho}
+        return {"rho": cost.rho, **({"delta": cost.delta} if self.keys else {})}
 
     def numbers(self, cost: Cost) -> dict[str, float]:
         """Return the parts of a cost that this accountant counts as plain numbers, by name.
@@ -183,5 +207,6 @@ class Budget:
         pure = self.accountant is Accountant.PURE
         if pure and (cost.rho or not (cost.epsilon or cost.delta)):
             raise ParameterError(f"a question costs {cost}; this ledger counts epsilon and delta, above 0")
-        if not pure and (cost.epsilon or cost.delta or not cost.rho):
-            raise ParameterError(f"a question costs {cost}; this ledger counts rho, above 0")
+        if not pure and (cost.epsilon or not cost.rho or (cost.delta and not self.keys)):
+            also = " and delta" if self.keys else ""
+            raise ParameterError(f"a question costs {cost}; this ledger counts rho{also}, above 0")

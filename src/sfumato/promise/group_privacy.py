@@ -29,6 +29,10 @@ def group(cost: Cost, size: int) -> Cost:
         raise ParameterError(f"a group has {size} units; give a whole number of at least 1")
     if size == 1:
         return cost
+    if cost.rho and cost.delta:
+        raise ParameterError(
+            f"{cost} is proven for one unit, and nothing follows from it for {size}; protect the group"
+        )
     with localcontext(Context(prec=150)):
         epsilon, rho = cost.epsilon * size, cost.rho * size * size
     return Cost(epsilon, _delta(cost, size), rho)

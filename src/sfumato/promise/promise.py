@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 
 from sfumato.errors import ParameterError
 from sfumato.promise.chain import CapPersons, Mechanism, Metric, Step, run_chain
-from sfumato.promise.cost import Cost
+from sfumato.promise.cost import ZERO, Cost
 from sfumato.promise.group_privacy import group
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit
 
@@ -21,6 +22,8 @@ from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit
 @dataclass(frozen=True)
 class Promise:
     """A metric, the steps after it and the mechanism at the end; `horizon` in seconds where the promise begins anew.
+
+    `told_at` is the δ at which a cost in ρ is told as ε and δ to who counts those; 0 where none is declared.
 
     Building one computes its cost, so that a chain without a map cannot be built.
 
@@ -39,6 +42,7 @@ person (drive): the number of records is public in the release, so that presence
     steps: tuple[Step, ...]
     mechanism: Mechanism
     horizon: float | None = None
+    told_at: Decimal = ZERO
 
     def __post_init__(self) -> None:
         _ = self.cost
@@ -50,7 +54,8 @@ person (drive): the number of records is public in the release, so that presence
 
     def before(self, *steps: Step, metric: Metric, horizon: float | None = None) -> Promise:
         """Return the promise of the same chain with steps before it, to the units of another metric."""
-        return Promise(metric, (*steps, *self.steps), self.mechanism, self.horizon if horizon is None else horizon)
+        horizon = self.horizon if horizon is None else horizon
+        return Promise(metric, (*steps, *self.steps), self.mechanism, horizon, self.told_at)
 
     @property
     def model(self) -> str:

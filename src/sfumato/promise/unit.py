@@ -81,6 +81,19 @@ class ProtectPersons(Validated):
 Unit = ProtectRows | ProtectPersons
 
 
+def read_neighbours(text: Neighbours | str) -> Neighbours:
+    """Return what a text names.
+
+    >>> read_neighbours("values")
+    Traceback (most recent call last):
+    sfumato.errors.ParameterError: neighbours is 'values'; give 'presence' or 'value'
+    """
+    try:
+        return Neighbours(text)
+    except ValueError:
+        raise ParameterError(f"neighbours is '{text}'; give 'presence' or 'value'") from None
+
+
 def read_unit(text: str) -> Unit:
     """Return the unit that `rows`, `rows:NUMBER` or `person:ID:ROWS:GROUPS` names.
 

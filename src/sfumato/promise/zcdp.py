@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 DIGITS = 12
 _WORK = Context(prec=60)
 _SLACK = Decimal("1e-30")  # far above the error of 60-digit arithmetic, far below the 12 digits that are kept
+_SMALLEST = Decimal("1e-60")  # below it, no smaller δ is told
 _GOLDEN = Decimal("0.6180339887498948482045868344")
 _NARROWEST, _WIDEST = Decimal(-23), Decimal(60)  # the search runs over ln(α-1)
 _STEPS = 110
@@ -70,6 +71,26 @@ def epsilon_of(rho: Decimal, delta: Decimal) -> Decimal:
         log_delta = delta.ln()
         least = -_best(lambda over: _gain(over, log_delta) - (1 + over) * rho)
         return _round_to_digits(least * (1 + _SLACK), ROUND_CEILING) if least > 0 else Decimal(0)
+
+
+@lru_cache
+def delta_of(rho: Decimal, epsilon: Decimal) -> Decimal:
+    """Return a δ, rounded up, such that every ρ-zCDP mechanism is (ε, δ)-differentially private.
+
+    >>> Decimal("9.99e-7") < delta_of(Decimal("0.0243559703595"), Decimal(1)) < Decimal("1e-6")
+    True
+    """
+    if rho == 0:
+        return Decimal(0)
+    _check(rho, Decimal("0.5"), "rho")
+    with localcontext(_WORK):
+
+        def log_worth(over: Decimal) -> Decimal:
+            alpha = 1 + over
+            return -(over * (alpha * rho - epsilon) + over * (over / alpha).ln() - alpha.ln())
+
+        least = max((-_best(log_worth)).exp() * (1 + _SLACK), _SMALLEST)
+        return min(Decimal(1), Context(prec=2 * DIGITS, rounding=ROUND_CEILING).plus(least))
 
 
 def _gain(over: Decimal, log_delta: Decimal) -> Decimal:

@@ -26,6 +26,7 @@ LARGEST_ROUND = 2**22
 SPARE = 64
 WORD_BITS = 32
 ROUND = 1024
+FARTHEST = 2**62
 
 
 def discrete_laplace(count: int, scale: Fraction | float, source: Source | None = None) -> Integers:
@@ -42,6 +43,28 @@ def discrete_laplace(count: int, scale: Fraction | float, source: Source | None 
 
     top, bottom = _terms(scale)
     return _draw(count, source, lambda out, done, words: fill_laplace(out, done, top, bottom, words))
+
+
+def exponential_choice(scores: Sequence[int], scale: Fraction, source: Source | None = None) -> int:
+    """Return an index i with probability proportional to exp(scores[i]/scale), as `Draws.exponential` does, in bulk.
+
+    >>> from sfumato.random import SeededSource
+    >>> exponential_choice([-900, 0, -900], Fraction(2), SeededSource(1))
+    1
+    """
+    from sfumato.random.discrete_kernel import EMPTY, choose_from
+
+    origin, best = SecureSource() if source is None else source, max(scores)
+    top, bottom = _terms(scale)
+    if (best - min(scores)) * bottom >= FARTHEST:
+        return Draws(origin).exponential(scores, scale)
+    gaps = np.array([best - score for score in scores], dtype=np.int64)
+    words = origin.words(ROUND)
+    while True:
+        index, _ = choose_from(gaps, top, bottom, words)
+        if index != EMPTY:
+            return int(index)
+        words = np.concatenate([words, origin.words(len(words))])
 
 
 def bernoulli_exp(count: int, ratio: Fraction, source: Source | None = None) -> Integers:

@@ -1,6 +1,6 @@
-"""Exact samplers over a run of random words: uniform integers, Bernoulli(exp(-p/q)), discrete Laplace, shuffles.
+"""Exact samplers over a run of random words: uniform integers, Bernoulli(exp(-p/q)), discrete noise, choices, orders.
 
-After Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", algorithms 1 and 2, in
+After Canonne, Kamath & Steinke (2020), "The Discrete Gaussian for Differential Privacy", algorithms 1, 2 and 3, in
 integers alone; the shuffle is Fisher-Yates after Durstenfeld (1964). A draw that runs out of words is not finished: the
 caller gives its words again with more behind them, so that the words read are one unbroken run and
 no outcome is favoured by where a buffer ends.
@@ -90,6 +90,30 @@ def laplace_once(top: int, bottom: int, words: Words, place: int) -> tuple[int, 
 
 
 @kernel
+def choose_from(gaps: Integers, top: int, bottom: int, words: Words) -> tuple[int, int]:
+    """An index i with probability proportional to exp(-gaps[i]·bottom/top), or EMPTY when words run out; a next place.
+
+    Drawn uniformly and kept by a coin; gaps times `bottom` are below 2^62, and one of them is 0.
+    """
+    place = 0
+    while True:
+        index, place = uniform_below(gaps.size, words, place)
+        if index == EMPTY:
+            return EMPTY, place
+        whole, rest = gaps[index] * bottom // top, gaps[index] * bottom % top
+        kept = 1
+        while kept == 1 and whole > 0:
+            kept, place = exp_once(1, 1, words, place)
+            whole -= 1
+        if kept == 1:
+            kept, place = exp_once(rest, top, words, place)
+        if kept == EMPTY:
+            return EMPTY, place
+        if kept == 1:
+            return index, place
+
+
+@kernel
 def fill_laplace(out: Integers, done: int, top: int, bottom: int, words: Words) -> tuple[int, int]:
     """Fill `out[done:]` with draws; return how many are done and the first word that no finished draw has read."""
     place = 0
@@ -167,3 +191,80 @@ def shuffle_from(order: Integers, remaining: int, words: Words) -> int:
         remaining -= 1
         order[chosen], order[remaining] = order[remaining], order[chosen]
     return remaining
+
+
+@kernel
+def half_square_once(gap: int, sigma: int, words: Words, place: int) -> tuple[int, int]:
+    """One draw of Bernoulli(exp(-(gap/sigma)²/2)) for gap >= 0 and sigma up to 2^40, and the next place.
+
+    With gap = w·sigma + r the exponent is w²/2 + w·r/sigma + (r/sigma)·(r/(2·sigma)): coins for each of the three, the
+    last one a series like that of `exp_once` whose terms are two coins each. No product of two gaps is ever formed.
+    """
+    whole, rest = gap // sigma, gap % sigma
+    for _ in range(whole * whole):
+        kept, place = exp_once(1, 2, words, place)
+        if kept != 1:
+            return kept, place
+    for _ in range(whole):
+        kept, place = exp_once(rest, sigma, words, place)
+        if kept != 1:
+            return kept, place
+    trial = 1
+    while True:
+        value, place = uniform_below(sigma, words, place)
+        if value == EMPTY:
+            return EMPTY, place
+        if value < rest:
+            value, place = uniform_below(2 * sigma * trial, words, place)
+            if value == EMPTY:
+                return EMPTY, place
+        if value >= rest:
+            return trial & 1, place
+        trial += 1
+
+
+@kernel
+def gaussian_once(sigma: int, words: Words, place: int) -> tuple[int, int, int]:
+    """Whether one draw was finished, the draw with mass proportional to exp(-x²/(2·sigma²)), and the next place.
+
+    Algorithm 3 with an envelope of scale sigma: what is proposed is kept with chance exp(-((|x|-sigma)/sigma)²/2).
+    """
+    while True:
+        finished, value, place = laplace_once(sigma, 1, words, place)
+        if finished == 0:
+            return 0, 0, place
+        kept, place = half_square_once(abs(abs(value) - sigma), sigma, words, place)
+        if kept == EMPTY:
+            return 0, 0, place
+        if kept == 1:
+            return 1, value, place
+
+
+@kernel
+def fill_gaussian(out: Integers, done: int, sigma: int, words: Words) -> tuple[int, int]:
+    """Fill `out[done:]` with discrete Gaussian draws; same result as `fill_laplace`."""
+    place = 0
+    while done < out.size:
+        finished, value, after = gaussian_once(sigma, words, place)
+        if finished == 0:
+            break
+        out[done] = value
+        done += 1
+        place = after
+    return done, place
+
+
+@kernel
+def fill_gaussian_rows(out: Integers, rows: Integers, sigma: int, words: Words, each: int) -> int:
+    """Fill the rows `rows` of `out` with discrete Gaussian draws; same result as `fill_laplace_rows`."""
+    short = 0
+    for line in range(rows.size):
+        row, place, end = rows[line], line * each, (line + 1) * each
+        for column in range(out.shape[1]):
+            finished, value, place = gaussian_once(sigma, words, place)
+            if finished == 0 or place > end:
+                rows[short] = row
+                short += 1
+                break
+            out[row, column] = value
+    return short

@@ -102,7 +102,17 @@ class DiscreteGaussian(Additive):
 
     >>> DiscreteGaussian([0], Fraction(4)).loss(DiscreteGaussian([2], Fraction(4)), [1]).rho
     0.5
+    >>> DiscreteGaussian([0], Fraction(10**12)).noise([2_000_000]).tolist()  # in standard deviations
+    [2.0]
     """
+
+    @property
+    def bits(self) -> float:
+        return float(np.size(self.centres) * math.log2(1 + self.scale) / 2)
+
+    def noise(self, outcome: Any) -> Reals:
+        found: Reals = super().noise(outcome) * math.sqrt(self.scale)
+        return found
 
     def loss(self, other: DiscreteGaussian, outcome: object) -> Loss:
         """Return ΣΔ²/(2σ²)."""

@@ -7,6 +7,7 @@ from sfumato.report.chapters.comparison import comparison_chapter, comparison_re
 from sfumato.report.chapters.local import local_chapter, local_report
 from sfumato.report.chapters.population import population_chapter, population_report
 from sfumato.report.chapters.stream import StreamRelease, stream_chapter
+from sfumato.report.chapters.stream_run import StreamRun, run_chapter
 from sfumato.report.chapters.table import table_chapter, table_report
 from sfumato.report.chapters.utility import utility_report
 from sfumato.report.charts.answers import answer_picture
@@ -18,6 +19,7 @@ __all__ = [
     "Gist",
     "Section",
     "StreamRelease",
+    "StreamRun",
     "answer_picture",
     "answers_chapter",
     "audit_chapter",
@@ -31,6 +33,7 @@ __all__ = [
     "local_report",
     "population_chapter",
     "population_report",
+    "run_chapter",
     "stream_chapter",
     "table_chapter",
     "table_report",

@@ -12,6 +12,11 @@ from .publishers.laplace import NaiveLaplace as NaiveLaplace
 from .publishers.linked import LinkedResponse as LinkedResponse
 from .publishers.rank import RankedAttributes as RankedAttributes
 from .publishers.rank import RankWindows as RankWindows
+from .publishers.statistics import StatisticWindows as StatisticWindows
+from .publishers.statistics.clocked import ClockStatistics as ClockStatistics
+from .publishers.totals import ClockTotals as ClockTotals
+from .publishers.totals import RunningTotals as RunningTotals
+from .publishers.w_event import WEventWindows as WEventWindows
 from .runtime.job import publish as publish
 from .setup import StreamSetup as StreamSetup
 from .setup import build as build

@@ -25,11 +25,10 @@ from sfumato.stream.state import seal, unseal
 
 if TYPE_CHECKING:
     from sfumato.schema import Schema
-    from sfumato.stream.publishers.clock import ClockWindows
 
 Numbers = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-ReleasedColumns = dict[str, Numbers | list[str]]
+ReleasedColumns = dict[str, Numbers | list[str] | list[str | None]]
 PublicBounds = tuple[float, float]
 SampleStream = Callable[[int, int], Any]
 NO_WINDOWS: Integers = np.empty(0, dtype=np.int64)
@@ -110,6 +109,7 @@ class ColumnFactory(Validated):
     name: ClassVar[str]
     SHARED: ClassVar[tuple[str, ...]] = ("bounds", "schema")
     takes_several: ClassVar[bool] = False
+    takes_columns: ClassVar[bool] = False
     takes_tuples: ClassVar[bool] = False
 
     @classmethod
@@ -138,10 +138,22 @@ class ColumnFactory(Validated):
         return None
 
     @classmethod
-    def for_clock(cls, bounds: PublicBounds, given: Mapping[str, Any]) -> ClockWindows:
+    def for_clock(cls, bounds: PublicBounds, given: Mapping[str, Any]) -> Publisher:
         """Return the publisher of one column of numbers whose windows end by the clock."""
         del bounds, given
         raise ParameterError(f"{cls.name} has no windows that end by the clock; leave --every out")
+
+    @classmethod
+    def for_columns(
+        cls,
+        domains: Mapping[str, PublicBounds | tuple[str, ...]],
+        given: Mapping[str, Any],
+        last: str | None,
+        every: float | None,
+    ) -> Any:
+        """Return the publisher of columns of numbers and categories, over the `last` of them; with `every`, in time."""
+        del domains, given, last, every
+        raise ParameterError(f"{cls.name} takes columns of numbers or of categories; name one with --column")
 
     @classmethod
     def for_tuples(cls, schema: Schema, given: Mapping[str, Any]) -> Any:
@@ -224,6 +236,15 @@ class Publisher(ColumnFactory, ABC):
     def ended(self) -> int:
         """How many windows the clock has ended, those included of which no row left; 0 where no clock does."""
         return 0
+
+    def tick(self) -> Published:
+        """Return the rows of the window that ends now, where windows end by the clock."""
+        raise ParameterError(f"{self.name} has no windows that end by the clock")
+
+    def room(self, waiting: int) -> int | None:
+        """Return how many more records of a window can count behind `waiting` others; None where all do."""
+        del waiting
+        return None
 
     def take_left_out(self) -> dict[str, int]:
         """Return what was left out since this was last asked, and why; computed from records, for the steward alone."""

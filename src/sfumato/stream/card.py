@@ -23,13 +23,35 @@ EVENT_LEVEL = (
 )
 EACH = "Each record is protected on its own (event level); for a person with c records the promise is c·ε."
 PRESENT = "The unit is one record (event level), there or not: a person with c records is promised c·ε only."
-UNIT_NOTES = frozenset({*EVENT_LEVEL, EACH, PRESENT})  # what holds where the unit is a record
+LAPLACE_NOTE = (
+    "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise."
+)
 EVENT = (
     *EVENT_LEVEL,
     "How many records come, and when, is public: it decides where windows end and how many rows leave.",
     "Values are clamped to the public bounds; what is no number stands as a public default in its place.",
-    "Noise is discrete Laplace, drawn exactly in integers, so no floating-point rounding weakens the promise.",
+    LAPLACE_NOTE,
 )
+IN_RHO = {  # a loss in ρ grows with the square of the records (Bun & Steinke 2016, proposition 1.9)
+    EVENT_LEVEL[0]: "The unit is one record (event level): a person with c records is promised c²·ρ only.",
+    EVENT_LEVEL[1]: (
+        "A drive that reports daily has 30 records a month, so it is promised 900·ρ; cap its records to promise more."
+    ),
+    PRESENT: "The unit is one record (event level), there or not: a person with c records is promised c²·ρ only.",
+    LAPLACE_NOTE: (
+        "Noise is discrete Gaussian, drawn exactly in integers, so no floating-point rounding weakens the promise."
+    ),
+}
+UNIT_NOTES = frozenset({*EVENT_LEVEL, EACH, PRESENT, *IN_RHO.values()} - {IN_RHO[LAPLACE_NOTE]})  # of one record
+
+
+def notes_in_rho(notes: Sequence[str]) -> list[str]:
+    """Return notes as they hold for a promise in ρ, whose noise is Gaussian.
+
+    >>> notes_in_rho([PRESENT])[0].endswith("a person with c records is promised c²·ρ only.")
+    True
+    """
+    return [IN_RHO.get(note, note) for note in notes]
 
 
 def make_card(

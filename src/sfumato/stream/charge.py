@@ -6,6 +6,7 @@ The price is what the stream's promise costs in the ledger's terms; a stream wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.ledger.till import Purchase, list_outside, pay, price
 from sfumato.promise import Promise, outside_the_bound
 from sfumato.release import Card
+from sfumato.stream.base import Publisher
+from sfumato.stream.wrappers import WrappingPublisher
 
 ANALYST, DOOR = "stream", "stream"
 
@@ -22,6 +25,8 @@ ANALYST, DOOR = "stream", "stream"
 @dataclass(frozen=True)
 class StreamBill:
     """Who pays for a stream, what it promises, its card before a row has left, and what it was fed from.
+
+    `what` is the publisher and the source's columns, for people; by default those of the card.
 
     >>> import tempfile
     >>> from sfumato.promise import Budget
@@ -39,6 +44,7 @@ class StreamBill:
     promise: Promise | None
     card: Card
     data: str | None = None
+    what: str = ""
 
     def refuse(self) -> None:
         """Refuse what the ledger cannot price, before anything is opened, drawn or charged."""
@@ -66,4 +72,17 @@ class StreamBill:
 
     def _purchase(self, stream: str, cost: str) -> Purchase:
         columns = ", ".join(column.name for column in self.card.released.columns)
-        return Purchase(DOOR, f"stream {stream}: {self.card.algorithm} of {columns}, {cost}", self.data)
+        what = self.what or f"{self.card.algorithm} of {columns}"
+        return Purchase(DOOR, f"stream {stream}: {what}, {cost}", self.data)
+
+
+def source_words(publisher: Publisher, columns: Sequence[str]) -> str:
+    """Return what a ledger's entry says of a stream: the publisher behind all wrappers, and the columns of the source.
+
+    >>> from sfumato.stream import CappedPersons, RankWindows
+    >>> source_words(CappedPersons(RankWindows((0, 9))), ["cost"])
+    'rank of cost'
+    """
+    while isinstance(publisher, WrappingPublisher):
+        publisher = publisher.publisher
+    return f"{publisher.name} of {', '.join(columns)}"

@@ -80,6 +80,14 @@ class WindowEdges(Validated):
         """Return when a window begins, as ISO 8601 in UTC."""
         return iso(self.start + number * self.every)
 
+    def end_of(self, number: int) -> str:
+        """Return when a window ends, as ISO 8601 in UTC; the last one may be shorter.
+
+        >>> WindowEdges(start=0.0, every=60.0, until=90.0).end_of(1)
+        '1970-01-01T00:01:30Z'
+        """
+        return iso(min(self.start + (number + 1) * self.every, math.inf if self.until is None else self.until))
+
 
 def iso(moment: float) -> str:
     """Return a moment in seconds since 1970 as ISO 8601 in UTC.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from sfumato.errors import ParameterError
-from sfumato.promise import Promise, ProtectPersons, ProtectRows, span_words
+from sfumato.promise import Cost, Promise, ProtectPersons, ProtectRows, span_words
 
 MANY = (10, 100, 1000)
 ONE_RECORD = "Protected is one record:"
@@ -29,7 +29,7 @@ KEY_WORDS = frozenset(("id", "uid", "uuid", "guid", "ident", "identifier"))
 
 
 def loss_words(promise: Promise | None) -> list[str]:
-    """Return what one source loses in all, as a sentence; nothing where no ε is promised.
+    """Return what one source loses in all, as a sentence; nothing where nothing is promised.
 
     >>> from sfumato.stream import CappedPersons, RankWindows
     >>> rank = RankWindows(bounds=(0, 10))
@@ -41,15 +41,15 @@ with 100 records ε = 100, with 1000 records ε = 1000.']
     """
     if promise is None:
         return []
-    epsilon = f"ε = {float(promise.cost.epsilon):g}"
+    loss = _told(promise.cost)
     unit = promise.metric.unit
     if isinstance(unit, ProtectPersons):
         span = " over the whole stream"
         if promise.horizon is not None:
             span = f" in every period of {span_words(promise.horizon)}; losses of several periods add up"
-        return [f"{ONE_PERSON} ('{unit.person}'): {epsilon}{span}."]
+        return [f"{ONE_PERSON} ('{unit.person}'): {loss}{span}."]
     table = ", ".join(_many_records(promise))
-    return [f"{ONE_RECORD} {epsilon}." + (f" Losses add up: a person, house or device {table}." if table else "")]
+    return [f"{ONE_RECORD} {loss}." + (f" Losses add up: a person, house or device {table}." if table else "")]
 
 
 def _many_records(promise: Promise) -> Iterator[str]:
@@ -57,7 +57,11 @@ def _many_records(promise: Promise) -> Iterator[str]:
     with suppress(ParameterError):  # a loss beyond all measure
         for count in MANY:
             cost = promise.cost_for(ProtectRows(count), promise.metric.neighbours)
-            yield f"with {count} records {'loses up to ' if count == MANY[0] else ''}ε = {float(cost.epsilon):g}"
+            yield f"with {count} records {'loses up to ' if count == MANY[0] else ''}{_told(cost)}"
+
+
+def _told(cost: Cost) -> str:
+    return f"ρ = {float(cost.rho):.6g}" if cost.rho else f"ε = {float(cost.epsilon):g}"
 
 
 def may_be_person(name: str) -> bool:

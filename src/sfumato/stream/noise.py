@@ -9,6 +9,7 @@ the sampler's terms is rounded up, which only strengthens the promise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,17 +20,23 @@ import numpy.typing as npt
 from sfumato.core.seam import choose
 from sfumato.errors import ParameterError
 from sfumato.random import LARGEST_SCALE_TERM, KeyedSource, Part, Source, Words, of_group
-from sfumato.random.discrete import WORDS_PER_DRAW
+from sfumato.random.discrete import WORDS_PER_DRAW, exponential_choice
 from sfumato.random.keyed import Rows
-from sfumato.random.keyed_rows import laplace_of, laplace_rows
-from sfumato.random.laws import DiscreteLaplace, Responses
+from sfumato.random.keyed_rows import gaussian_rows, laplace_of, laplace_rows
+from sfumato.random.laws import DiscreteGaussian, DiscreteLaplace, Exponential, Responses
 from sfumato.random.random_words import WordRun
 from sfumato.stream.base import Integers, Numbers, Publisher
 from sfumato.stream.state import fingerprint
 
 Bits = npt.NDArray[np.uint8]
 
-LAPLACE, RESPONSE = "discrete laplace", "randomised response"  # what is drawn, at the head of each context
+# what is drawn, at the head of each context
+LAPLACE, GAUSSIAN, RESPONSE, CHOICE = (
+    "discrete laplace",
+    "discrete gaussian",
+    "randomised response",
+    "exponential mechanism",
+)
 SPARE, LARGEST_ROUND = 64, 2**14
 FINEST = 2**20  # a rounded scale is a multiple of 1/FINEST, or of something coarser if the scale is large
 LARGEST_STEPS = 2**52
@@ -146,12 +153,29 @@ def laplace_draws(run: WordRun, count: int, scale: Fraction) -> Integers:
     """
     from sfumato.random.discrete_kernel import fill_laplace
 
+    top, bottom = scale.numerator, scale.denominator
+    return _draws(run, count, lambda out, done, words: fill_laplace(out, done, top, bottom, words))
+
+
+def gaussian_draws(run: WordRun, count: int, sigma: int) -> Integers:
+    """Return the next `count` draws of discrete Gaussian noise of variance sigma² that the words of a run give.
+
+    >>> from sfumato.random import SeededSource
+    >>> gaussian_draws(WordRun(SeededSource(1), "a publisher"), 3, 5).dtype.name
+    'int64'
+    """
+    from sfumato.random.discrete_kernel import fill_gaussian
+
+    return _draws(run, count, lambda out, done, words: fill_gaussian(out, done, sigma, words))
+
+
+def _draws(run: WordRun, count: int, fill: Callable[[Integers, int, Words], tuple[int, int]]) -> Integers:
     draws = np.empty(count, dtype=np.int64)
     done = 0
     while True:
         if not len(run.words):
             run.more(min(WORDS_PER_DRAW * (count - done) + SPARE, LARGEST_ROUND))
-        done, place = fill_laplace(draws, done, scale.numerator, scale.denominator, run.words)
+        done, place = fill(draws, done, run.words)
         run.drop(place)
         if done == count:
             return draws
@@ -199,6 +223,27 @@ def add_noise_to_rows(run: WordRun, exact: Rows, scale: Fraction, first: int, *c
     return choose(lambda: DiscreteLaplace(exact, scale), draw)
 
 
+def add_gaussian_to_rows(run: WordRun, exact: Integers, sigma: int, first: int, *context: str | int) -> Integers:
+    """Return rows of exact whole numbers with discrete Gaussian noise of variance sigma² on each.
+
+    A row is a group, and `first` the number of the first one; keyed noise is that of sigma, context, number and row.
+
+    >>> from sfumato.random import SeededSource
+    >>> zeros = np.zeros((3, 2), dtype=np.int64)
+    >>> add_gaussian_to_rows(WordRun(SeededSource(1), "a publisher"), zeros, 5, 0).shape
+    (3, 2)
+    """
+    source = run.source
+
+    def draw() -> Integers:
+        if not isinstance(source, KeyedSource):
+            return exact + gaussian_draws(run, exact.size, sigma).reshape(exact.shape)
+        own = source.kept(GAUSSIAN, "rows", sigma, *context)
+        return exact + gaussian_rows(own, first, exact, exact.shape[1], sigma)
+
+    return choose(lambda: DiscreteGaussian(exact, Fraction(sigma) ** 2), draw)
+
+
 def scaled_noise(run: WordRun, exact: Rows, scales: Integers, first: int) -> Integers:
     """Return a draw for each row, of a whole scale of its own; keyed, it is that of the scale, the number and the row.
 
@@ -220,6 +265,21 @@ def scaled_noise(run: WordRun, exact: Rows, scales: Integers, first: int) -> Int
         if done == len(scales):
             return draws
         run.more()
+
+
+def choose_one(run: WordRun, scores: Sequence[int], scale: Fraction, *context: Part) -> int:
+    """Return the place of a score that the exponential mechanism selects; keyed, it is that of context and scores.
+
+    >>> from sfumato.random import SeededSource
+    >>> choose_one(WordRun(SeededSource(1), "a publisher"), [-900, 0, -900], Fraction(2), 0)
+    1
+    """
+
+    def draw() -> int:
+        own = of_group(run.source, CHOICE, scale.numerator, scale.denominator, *context, np.array(scores))
+        return exponential_choice(scores, scale, own)
+
+    return choose(lambda: Exponential(scores, scale), draw)
 
 
 def randomised_bits(

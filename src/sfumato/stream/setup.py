@@ -112,8 +112,8 @@ def build(
     """Return how a stream of columns is published: by a publisher's name and options as at the command line.
 
     Options are those of the publisher (`epsilon`, `delay`, …) and of every stream: `bounds`, `quasi`, `person`,
-    `per_person`, `horizon`, `time`, `late`, `every`, `from_`, `until`. `events` says that single records are protected
-    though a column may tell persons apart; `reading` says how the feed is written where the schema does not.
+    `per_person`, `horizon`, `time`, `late`, `every`, `from_`, `until`, `last`. `events` says that single records are
+    protected though a column may tell persons apart; `reading` says how the feed is written where the schema does not.
 
     >>> setup = build("rank", ["hours"], bounds=(0, 100), delay=20)
     >>> setup.publisher.window, setup.screen.released
@@ -217,11 +217,14 @@ def _for_columns(
     if not declared or (len(declared) > 1 and not kind.takes_several):
         raise ParameterError(f"{kind.name} publishes one column; name it with --column")
     attribute = next(iter(declared.values()))
-    if len(declared) == 1 and attribute is not None and attribute.categories is not None:
-        worded = _for_categories(kind, attribute, marks, given, cells)
-        if worded is not None:
-            return worded
-    common = given.pop("bounds", None)
+    worded = len(declared) == 1 and attribute is not None and attribute.categories is not None
+    if attribute is not None and worded and not kind.takes_columns:
+        coded = _for_categories(kind, attribute, marks, given, cells)
+        if coded is not None:
+            return coded
+    common, last = given.pop("bounds", None), given.pop("last", None)
+    if kind.takes_columns:
+        return _for_statistics(kind, declared, common, last, marks, given, cells)
     bounds = {name: _declared_bounds(entry) or common for name, entry in declared.items()}
     screen = NumberScreen(bounds, cells.on_bad, {name: cells.marks(entry) for name, entry in declared.items()})
     if len(declared) == 1:
@@ -249,20 +252,60 @@ def _for_number(
     kind: type[ColumnFactory], marks: RecordMarks, given: Mapping[str, Any], screen: NumberScreen, form: TimeForm
 ) -> StreamSetup:
     """Return the setup for one column of numbers, with persons or a clock if they play a part."""
+    bounds = next(iter(screen.bounds.values()))
+    notes = () if marks.every is not None else kind.reasons(bounds, given)
+    if marks.every is None:
+        return _with_marks(kind.for_number(bounds, given), screen, marks, form, notes)
+    return _with_marks(_for_clock(kind, bounds, marks, given), screen, marks, form, notes)
+
+
+def _with_marks(
+    publisher: Publisher, screen: Screen, marks: RecordMarks, form: TimeForm, notes: tuple[str, ...] = ()
+) -> StreamSetup:
+    """Return the setup of a publisher, with persons before it and a clock if they play a part."""
     from sfumato.stream.screens.times import MarkedScreen, duration
+    from sfumato.stream.timed import TimedWindows
     from sfumato.stream.wrappers import CappedPersons
 
-    bounds = next(iter(screen.bounds.values()))
     if not (marks.timed or marks.person):
-        return StreamSetup(kind.for_number(bounds, given), screen, notes=kind.reasons(bounds, given))
-    timed = None if marks.every is None else _for_clock(kind, bounds, marks, given)
-    publisher: Publisher = kind.for_number(bounds, given) if timed is None else timed
+        return StreamSetup(publisher, screen, notes=notes)
+    clock = WallClock(publisher) if isinstance(publisher, TimedWindows) and marks.arrives else None
     if marks.person is not None:
         horizon = None if marks.horizon is None else duration(marks.horizon)
         publisher = CappedPersons(publisher, marks.per_person, horizon, marks.lateness, marks.person)
     marked = MarkedScreen(screen, marks.person, marks.time, timed=marks.timed, arrives=marks.arrives, form=form)
-    clock = None if timed is None or not marks.arrives else WallClock(timed)
-    return StreamSetup(publisher, marked, clock, marks, () if timed is not None else kind.reasons(bounds, given))
+    return StreamSetup(publisher, marked, clock, marks, notes)
+
+
+def _for_statistics(
+    kind: type[ColumnFactory],
+    declared: Mapping[str, Attribute | None],
+    common: PublicBounds | None,
+    last: str | None,
+    marks: RecordMarks,
+    given: Mapping[str, Any],
+    cells: _Cells,
+) -> StreamSetup:
+    """Return the setup for columns of numbers and categories together, with persons or a clock if they play a part."""
+    from sfumato.stream.screens.columns import ColumnScreens
+    from sfumato.stream.timed import TimedWindows
+
+    domains: dict[str, PublicBounds | tuple[str, ...]] = {}
+    for name, entry in declared.items():
+        worded = None if entry is None else entry.categories
+        domains[name] = worded or _complete_bounds({name: _declared_bounds(entry) or common})[0]
+    marked = {name: cells.marks(entry) for name, entry in declared.items()}
+    parts = tuple(
+        CategoryScreen(name, domain, cells.on_bad, marked[name])
+        if isinstance(domain[0], str)
+        else NumberScreen({name: domain}, cells.on_bad, {name: marked[name]})
+        for name, domain in domains.items()
+    )
+    edges = None if marks.every is None else marks.edges
+    publisher = kind.for_columns(domains, given, last, None if edges is None else edges[1])
+    if edges is not None:
+        publisher = TimedWindows(publisher, *edges, marks.lateness, marks.zone)
+    return _with_marks(publisher, ColumnScreens(parts), marks, cells.form)
 
 
 def _for_clock(

@@ -88,6 +88,19 @@ def unpack(state: bytes, publisher: str, parameters: Mapping[str, Any]) -> Saved
     return Saved(arrays, header.plain)
 
 
+def fill_arrays(arrays: Mapping[str, Array], saved: Saved) -> None:
+    """Put what was saved into arrays of the same names, or refuse a state whose version learnt something else.
+
+    >>> fill_arrays({"edges": np.zeros(2)}, Saved({"bins": np.ones(2)}, {}))
+    Traceback (most recent call last):
+    sfumato.errors.InputError: the state has no 'edges': another version saved it; go on with that one, or begin anew
+    """
+    for name, array in arrays.items():
+        if name not in saved.arrays:
+            raise InputError(f"the state has no '{name}': another version saved it; go on with that one, or begin anew")
+        array[:] = saved.arrays[name]
+
+
 def seal(state: bytes) -> bytes:
     """Return a state with its hash before it, by which a flipped bit is seen.
 

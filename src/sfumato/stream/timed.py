@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,26 +19,41 @@ from sfumato.errors import ParameterError
 from sfumato.promise import Promise
 from sfumato.random import Source
 from sfumato.release.card import Card, ReleasedColumn
-from sfumato.stream.base import Integers, Numbers, Published, ReleasedColumns, Sample
+from sfumato.stream.base import Integers, Numbers, Published, Publisher, ReleasedColumns, Sample
 from sfumato.stream.card import wrapped_card
 from sfumato.stream.edges import MOST_AT_ONCE, WindowEdges, iso
-from sfumato.stream.publishers.clock import ClockWindows
-from sfumato.stream.wrappers import WrappingPublisher, join_published
+from sfumato.stream.wrappers import WrappingPublisher, join_published, values_of
 
-START = "window_start"
+START, END = "window_start", "window_end"
 NOWHEN = "records whose time lies in no window or cannot be read"
 LATE = "records that came too late or too early for their window"
 SILENT = "windows in which no record counted"
+
+
+@runtime_checkable
+class EndsWhenTold(Protocol):
+    """A publisher whose panes end when `tick` is called; a window is its last `panes` ones.
+
+    `room` says how many more records of a pane can count behind `waiting` others, `spans` whether rows tell where their
+    window ends, and `empty_note` what becomes of a window without records.
+    """
+
+    panes: int
+    spans: ClassVar[bool]
+    empty_note: ClassVar[str]
+
+    def room(self, waiting: int) -> int | None: ...
+    def tick(self) -> Published: ...
 
 
 @dataclass(frozen=True)
 class Clocked:
     """The rule of a publisher whose windows end when they are told to."""
 
-    wanted: str = "a ClockWindows publisher"
+    wanted: str = "a publisher whose windows end by the clock"
 
     def accepts(self, value: object) -> bool:
-        return isinstance(value, ClockWindows)
+        return isinstance(value, Publisher) and isinstance(value, EndsWhenTold) and not value.takes_times
 
     def bad_values(self) -> list[object]:
         return ["clock", 3, None]
@@ -52,9 +67,11 @@ class TimedWindows(WrappingPublisher):
     `until` must be given. Otherwise a record is (value, time, arrival), and `advance(now)` alone moves the clock: a
     window leaves `late` seconds behind its end. A record that arrives later than that, or as much too early, or whose
     time lies in no window, is left out and changes nothing but itself. Times are those of UTC, or of the clock on the
-    wall of `zone`.
+    wall of `zone`. A publisher of several columns takes as many numbers in place of the value. Where it has windows of
+    several panes, each pane lasts `every` seconds, and a window ends with each of them.
 
     >>> from sfumato.random import SeededSource
+    >>> from sfumato.stream import ClockWindows
     >>> inner = ClockWindows(bounds=(0, 100), epsilon=50.0)
     >>> publisher = TimedWindows(inner, start=100.0, every=10.0, until=140.0, rng=SeededSource(1))
     >>> records = np.column_stack([np.full(300, 40.0), np.repeat([131.0, 99.0, 112.0], 100)])
@@ -65,7 +82,7 @@ class TimedWindows(WrappingPublisher):
     ([1, 3], [0, 2], 4)
     """
 
-    publisher: ClockWindows
+    publisher: Any
     start: float
     every: float
     until: float | None = None
@@ -86,6 +103,7 @@ class TimedWindows(WrappingPublisher):
     def __post_init__(self, rng: Source | None) -> None:
         super().__post_init__(rng)
         self.edges = WindowEdges(self.start, self.every, self.until)
+        self._values = values_of(self.publisher)
         self._clock = -math.inf
         self._ahead: dict[int, array[float]] = {}  # records of windows behind the one that ends next
         if self.late is None and self.until is None:
@@ -98,7 +116,7 @@ class TimedWindows(WrappingPublisher):
         """The most records held: those of the windows that can be open together, each with its most."""
         spread = 0.0 if self.late is None else 2 * self.late
         opened = self.edges.count if self.late is None else math.ceil(spread / self.every) + 2
-        return self.publisher.delay * opened
+        return int(self.publisher.delay) * opened
 
     @property
     def waits(self) -> bool:
@@ -106,23 +124,24 @@ class TimedWindows(WrappingPublisher):
 
     @property
     def held(self) -> int:
-        return self.publisher.held + sum(map(len, self._ahead.values()))
+        return int(self.publisher.held) + sum(map(len, self._ahead.values())) // self._values
 
     def push(self, record: Any) -> Published:
         return self.push_many(np.array([record], dtype=np.float64))
 
     def push_many(self, batch: Any) -> Published:
         """Put each record into its window, if that takes it; no record ends a window."""
-        records = np.asarray(batch, dtype=np.float64).reshape(-1, 2 if self.late is None else 3)
-        places = self.edges.places(records[:, 1])
+        width = self._values
+        records = np.asarray(batch, dtype=np.float64).reshape(-1, width + (1 if self.late is None else 2))
+        places = self.edges.places(records[:, width])
         kept = places >= self.ended
         if self.late is not None:
-            kept &= places >= self.edges.ended(records[:, 2] - self.late)
-            kept &= places < self.edges.begun(records[:, 2] + self.late)
+            kept &= places >= self.edges.ended(records[:, width + 1] - self.late)
+            kept &= places < self.edges.begun(records[:, width + 1] + self.late)
         outside = int((places < 0).sum())
         self.note_left_out(NOWHEN, outside)
         self.note_left_out(LATE, len(kept) - int(kept.sum()) - outside)
-        for place, values in _by_place(places[kept], records[kept, 0]):
+        for place, values in _by_place(places[kept], self._as_taken(records[kept])):
             self._put(place, values)
         return self._nothing()
 
@@ -153,7 +172,11 @@ class TimedWindows(WrappingPublisher):
             self.publisher.push_many(values)
         else:
             waiting = self._ahead.setdefault(place, array("d"))
-            waiting.frombytes(values[: self.publisher.room(len(waiting))].tobytes())
+            waiting.frombytes(values[: self.publisher.room(len(waiting) // self._values)].tobytes())
+
+    def _as_taken(self, records: Numbers) -> Numbers:
+        """Return values as the publisher behind takes them: a row for each record where it has several."""
+        return records[:, 0] if self._values == 1 else records[:, : self._values]
 
     def _end_windows(self, count: int) -> Published:
         """Return the rows of all windows up to the first `count`."""
@@ -161,7 +184,8 @@ class TimedWindows(WrappingPublisher):
         while self.ended < count:
             self.note_left_out(SILENT, not self.publisher.held)
             left.append(self.publisher.tick())
-            self.publisher.push_many(np.array(self._ahead.pop(self.ended, ()), dtype=np.float64))
+            held = np.array(self._ahead.pop(self.ended, ()), dtype=np.float64)
+            self.publisher.push_many(self._as_taken(held.reshape(-1, self._values)))
         return join_published([*left, self._nothing()])
 
     def _refuse_many(self, windows: int) -> None:
@@ -172,13 +196,19 @@ class TimedWindows(WrappingPublisher):
             )
 
     def _nothing(self) -> Published:
-        return self.publisher.push_many(np.empty(0))
+        nothing: Published = self.publisher.push_many(self._as_taken(np.empty((0, self._values))))
+        return nothing
 
     def columns(self, published: Published, names: Sequence[str]) -> ReleasedColumns:
-        """Return the released columns and when the window of each row begins."""
+        """Return the released columns, when the window of each row begins and, where rows tell it, when it ends."""
         numbers, rows = np.unique(published.group, return_inverse=True)
-        starts = [self._told(self.edges.start_of(number)) for number in numbers.tolist()]
-        return {**self.publisher.columns(published, names), START: [starts[row] for row in rows.tolist()]}
+        panes = self.publisher.panes
+        edges = {START: [self.edges.start_of(max(0, number + 1 - panes)) for number in numbers.tolist()]}
+        if self.publisher.spans:
+            edges[END] = [self.edges.end_of(number) for number in numbers.tolist()]
+        told = {name: [self._told(moment) for moment in moments] for name, moments in edges.items()}
+        spread = {name: [moments[row] for row in rows.tolist()] for name, moments in told.items()}
+        return {**self.publisher.columns(published, names), **spread}
 
     def parameters(self) -> dict[str, Any]:
         until = None if self.until is None else self._told(iso(self.until))
@@ -208,13 +238,16 @@ class TimedWindows(WrappingPublisher):
         self._clock = -math.inf if clock is None else float(clock)
 
     def card(self, *names: str) -> Card:
-        if START in names:
+        behind = self.publisher.card(*names)
+        ends = (START, END) if self.publisher.spans else (START,)
+        if not {column.name for column in behind.released.columns}.isdisjoint(ends):
             raise ParameterError(f"a column '{START}' cannot be published: rows leave with one that says their window")
-        start = ReleasedColumn(name=START, role="other", type="text")
-        return wrapped_card(self, self.publisher.card(*names), notes=self._notes(), columns=[start])
+        told = [ReleasedColumn(name=name, role="other", type="text") for name in ends]
+        return wrapped_card(self, behind, notes=self._notes(), columns=told)
 
     def promise(self) -> Promise | None:
-        return self.publisher.promise()  # the windows of its chain have declared edges
+        promise: Promise | None = self.publisher.promise()  # the windows of its chain have declared edges
+        return promise
 
     def _notes(self) -> list[str]:
         last = "without an end" if self.until is None else f"up to {self._told(iso(self.until))}"
@@ -230,22 +263,36 @@ class TimedWindows(WrappingPublisher):
                 f"A window ends {self.late:.12g} seconds behind its end on the reader's clock, which no record moves; "
                 "later records are left out."
             )
-        start = self._told(iso(self.start))
+        start, panes = self._told(iso(self.start)), self.publisher.panes
+        windows = f"Windows of {self.every:.12g} seconds begin at {start}, {last}; each record is in its own."
+        if panes > 1:
+            windows = (
+                f"Panes of {self.every:.12g} seconds begin at {start}, {last}; each record is in its own. With each of "
+                f"them a window of the last {panes * self.every:.12g} seconds ends; the first ones are shorter."
+            )
         return [
-            f"Windows of {self.every:.12g} seconds begin at {start}, {last}; each record is in its own.",
+            windows,
             clock,
             taken,
-            "All windows are public: one with a noisy count of 0 or less has a single row of size 0, without a value.",
+            self.publisher.empty_note,
             "A record's own time is protected with its value; one in no window, or without a time, is left out.",
         ]
 
     @classmethod
     def sample(cls) -> tuple[Sample, ...]:
-        ranked, counted = (
+        from sfumato.stream.publishers.clock import ClockWindows
+        from sfumato.stream.publishers.statistics.clocked import ClockStatistics
+        from sfumato.stream.publishers.totals import ClockTotals
+        from sfumato.stream.publishers.w_event import WEventWindows
+
+        inners = (
             ClockWindows((0, 100), most=500),
             ClockWindows((0, 100), kind="adaptive", bins=16, expected=30),
+            ClockTotals((0, 100), total="mean", delta=1e-6, windows=3),
+            WEventWindows((0, 100), successive=3, bins=2, spend="absorption"),
+            ClockStatistics({"cost": (0, 100)}, "count, mean, median", panes=3),
         )
-        still = (cls(inner, start=10.0, every=7.0, until=45.0) for inner in (ranked, counted))
+        still = (cls(inner, start=10.0, every=7.0, until=45.0) for inner in inners)
         return tuple(Sample(publisher, sample_times, keeps_rows=False) for publisher in still)
 
 

@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.core.parameters import Real, Whole
+from sfumato.errors import ParameterError
 from sfumato.promise import Edges, Promise, Windows
 from sfumato.random import Part, Source
 from sfumato.release import Card
 from sfumato.stream.base import AUDITED, DELAY, EPSILON, Integers, Numbers, Published, Publisher, Sample
 from sfumato.stream.card import EVENT, private_card, record_promise, windows_note
 from sfumato.stream.noise import add_noise, run_of
-from sfumato.stream.state import Array, Saved, pack, unpack
+from sfumato.stream.state import Array, Saved, fill_arrays, pack, unpack
 
 
 class WindowedPublisher(Publisher):
@@ -161,10 +162,9 @@ class WindowedPublisher(Publisher):
 
     def resume(self, saved: Saved) -> None:
         """Go on with what a state holds."""
+        fill_arrays(self.learnt_arrays(), saved)
         self._waiting = saved.arrays["waiting"].tolist()
         self._seq, self._group = int(saved.plain["seq"]), int(saved.plain["group"])
-        for name, array in self.learnt_arrays().items():
-            array[:] = saved.arrays[name]
 
     def card(self, *names: str) -> Card:
         notes = [*EVENT, windows_note(self.window), *self.NOTES]
@@ -181,6 +181,8 @@ class WindowedPublisher(Publisher):
     @classmethod
     def for_audit(cls, epsilon: float, delay: int, rng: Source) -> Any:
         """Return a publisher of single numbers from 0 to 100; where a class takes no `bounds`, it writes its own."""
+        if cls.needs_clock:
+            raise ParameterError(f"{cls.name} cannot be audited by its name: a clock ends windows; audit one you made")
         return cls(bounds=AUDITED, window=delay, epsilon=epsilon, rng=rng)  # type: ignore[call-arg]
 
     def _as_array(self) -> Numbers:

@@ -124,11 +124,11 @@ class AnyPublisher:
 class CappedPersons(WrappingPublisher):
     """A publisher before which only the first `limit` records of a person count, in each period of `horizon` seconds.
 
-    A record is (value, person), followed by its time where there is a horizon or where the publisher behind takes
-    times, and by its arrival where `late` says that records arrive; `person` is the name of the column that persons are
-    told apart by. Periods are counted from 1970; without a horizon
-    the whole stream is one. A record belongs to the period of its own time; one without a time counts in none. Where
-    records arrive, a period is forgotten `late` seconds behind its end on the clock of arrivals.
+    A record is (value, person), with as many values as the publisher behind takes. Its time follows where there is a
+    horizon or where the publisher behind takes times, and its arrival where `late` says that records arrive. `person`
+    is the name of the column that persons are told apart by. Periods are counted from 1970; without a horizon the whole
+    stream is one. A record belongs to the period of its own time; one without a time counts in none. Where records
+    arrive, a period is forgotten `late` seconds behind its end on the clock of arrivals.
 
     What does not count is dropped where the publisher behind hides which records there are, so that it leaves no trace;
     elsewhere it becomes NaN in its place, for which every private publisher has a public default. Records without a
@@ -168,8 +168,13 @@ class CappedPersons(WrappingPublisher):
         self.linked = self.publisher.linked  # type: ignore[misc]  # as the one behind it
         self.needs_clock = self.publisher.needs_clock  # type: ignore[misc]
         promise = self.publisher.promise()
+        self._in_rho = promise is not None and bool(promise.cost.rho)
         self._hidden = promise is not None and promise.metric.neighbours is Neighbours.PRESENCE
+        self._windows = int(getattr(getattr(self.publisher, "publisher", None), "successive", 0))
+        if self._windows and self.horizon is not None:
+            raise ParameterError("a person's records count in each window here; leave the horizon out")
         self._given: dict[tuple[float, float], int] = {}  # by person and period
+        self._values = values_of(self.publisher)
         self._oldest = -math.inf  # the first period that is not forgotten
         if self.publisher.takes_times and getattr(self.publisher, "late", None) != self.late:
             raise ParameterError("the windows behind capped persons have another late; give both the same")
@@ -195,41 +200,57 @@ class CappedPersons(WrappingPublisher):
         if not len(records):
             return np.empty((0, self._width)) if self._width > 1 else np.empty(0)
         counts = self._counts(records)
-        taken = records[:, [0, *range(2, self._width + 1)]] if self._width > 1 else records[:, 0].copy()
+        taken = np.delete(records, self._values, axis=1)[:, : self._width]
+        if self._width == 1:
+            taken = taken[:, 0]
         if self._hidden:
             return taken[counts]
-        taken[~counts] = np.nan
+        if self._values > 1:
+            taken[~counts, : self._values] = np.nan
+        else:
+            taken[~counts] = np.nan
         return taken
 
     @property
     def _width(self) -> int:
         """How many numbers a record has for the publisher behind."""
-        return 1 if not self.publisher.takes_times else (2 if self.late is None else 3)
+        times = 0 if not self.publisher.takes_times else (1 if self.late is None else 2)
+        return self._values + times
 
     def _counts(self, records: Numbers) -> npt.NDArray[np.bool_]:
         """Return which records count: those of a person's first ones in the period of their own time."""
-        periods = np.zeros(len(records)) if self.horizon is None else np.floor(records[:, 2] / self.horizon)
+        person, time = self._values, self._values + 1
+        periods = np.zeros(len(records)) if self.horizon is None else np.floor(records[:, time] / self.horizon)
         counts = np.zeros(len(records), dtype=np.bool_)
-        periods = np.where(np.isnan(records[:, 1]) & self._hidden, np.nan, periods)
-        persons = np.nan_to_num(records[:, 1], nan=NAMELESS).tolist()
+        if self._windows:
+            periods = self._windows_of(records[:, time])
+        periods = np.where(np.isnan(records[:, person]) & self._hidden, np.nan, periods)
+        persons = np.nan_to_num(records[:, person], nan=NAMELESS).tolist()
         marks = zip(persons, periods.tolist(), self._newest(records), strict=True)
         over = 0
-        for place, (person, period, newest) in enumerate(marks):
-            given = self._given.get((person, period), 0)
+        for place, (who, period, newest) in enumerate(marks):
+            given = self._given.get((who, period), 0)
             if given < self.limit and self._oldest <= period <= newest:  # NaN is not
-                self._given[person, period] = given + 1
+                self._given[who, period] = given + 1
                 counts[place] = True
             over += given >= self.limit
         self.note_left_out(OVER, over)
         self.note_left_out(UNCOUNTED, len(counts) - int(counts.sum()) - over)
         return counts
 
+    def _windows_of(self, times: Numbers) -> Numbers:
+        """Return the window of each record, NaN for none; windows that have ended are forgotten."""
+        ended = self.publisher.ended
+        self._given = {key: given for key, given in self._given.items() if key[1] >= ended}
+        places = self.publisher.edges.places(times)  # type: ignore[attr-defined]  # windows in time have declared edges
+        return np.where(places < ended, np.nan, places)
+
     def _newest(self, records: Numbers) -> Iterator[float]:
         """Yield for each record the last period that has begun; those that ended for good are forgotten on the way."""
         if self.horizon is None or self.late is None:
             yield from [math.inf] * len(records)
             return
-        for now in records[:, 3].tolist():
+        for now in records[:, self._values + 2].tolist():
             oldest = math.floor((now - self.late) / self.horizon)
             if oldest > self._oldest:
                 self._oldest = oldest
@@ -259,19 +280,33 @@ class CappedPersons(WrappingPublisher):
         if behind is None:
             return None
         excess = Excess.DROPPED if self._hidden else Excess.REPLACED
+        if self._windows:
+            unit = ProtectPersons(self.person, self.limit, self._windows)
+            spread = CapPersons(self.person, self.limit, self._windows, excess)
+            span = (self._windows - 1) * self.publisher.every  # type: ignore[attr-defined]  # touches no more windows
+            return behind.before(spread, metric=Metric(unit, behind.metric.neighbours, Input.RECORDS), horizon=span)
         metric = Metric(ProtectPersons(self.person, self.limit), behind.metric.neighbours, Input.RECORDS)
         cap = CapPersons(self.person, self.limit, excess=excess)
         return behind.before(cap, metric=metric, horizon=self.horizon)
 
     def card(self, *names: str) -> Card:
         behind = self.publisher.card(*names)
-        per_record = behind.guarantee.parameters["epsilon"]
+        told = behind.guarantee.parameters
+        per_record = told.get("rho") or told["epsilon"]
         return wrapped_card(self, behind, notes=self._notes(), per_record=per_record)
 
     def _notes(self) -> list[str]:
+        if self._windows:
+            first = f"Only the first {self.limit} records of a person ('{self.person}') count in each window; "
+            return [
+                f"{first}later ones are dropped, and so are records that name no person.",
+                f"The promise is that limit times ε for all of a person in any {self._windows} successive windows.",
+                "Persons are told apart by a hash of 48 bits; two with the same hash would share one limit.",
+            ]
         span = "the whole stream" if self.horizon is None else f"every period of {self.horizon:.12g} seconds"
         first = f"Only the first {self.limit} records of a person ('{self.person}') count over {span}; "
-        limit = "The promise is that limit times the ε of a record, once more for each further period."
+        factor = "that limit, squared, times the ρ" if self._in_rho else "that limit times the ε"
+        limit = f"The promise is {factor} of a record, once more for each further period."
         if not self._hidden:
             told = "That a person is in the stream, and when their records come, is not protected; their values are."
             return [f"{first}later ones are a public default.", limit, told]
@@ -291,6 +326,18 @@ def sample_persons(seed: int, rows: int) -> Numbers:
     """
     draw = np.random.default_rng(seed)
     return np.column_stack([draw.integers(0, 1000, rows), draw.integers(0, 40, rows)]).astype(np.float64)
+
+
+def values_of(publisher: Publisher) -> int:
+    """Return how many numbers of a record are values, before its person and its times.
+
+    >>> from sfumato.stream import RankWindows
+    >>> values_of(CappedPersons(RankWindows(bounds=(0, 9), window=4)))
+    1
+    """
+    while isinstance(publisher, WrappingPublisher):
+        publisher = publisher.publisher
+    return max(1, getattr(publisher, "width", 0))
 
 
 def join_published(parts: list[Published]) -> Published:

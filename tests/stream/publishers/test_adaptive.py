@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.errors import InputError
 from sfumato.evaluate.stream import histogram_intersection, window_distance
 from sfumato.random import SeededSource
 from sfumato.stream.publishers.adaptive import AdaptiveHistogram
@@ -37,6 +38,7 @@ from sfumato.stream.publishers.adaptive.cells_kernel import (
 )
 from sfumato.stream.publishers.adaptive.kernel import bin_counts, emissions, forward_backward, moments
 from sfumato.stream.publishers.adaptive.model import CELLS, CountingBins, HistogramModel, NoiseScales, tables
+from sfumato.stream.state import pack
 
 Numbers = npt.NDArray[np.float64]
 SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=30).filter(lambda shares: sum(shares) > 0.1)
@@ -303,7 +305,7 @@ def test_every_count_has_noise_of_the_scale_that_epsilon_asks_for(moving: bool) 
         cells = np.clip((window / (100 / CELLS)).astype(int), 0, CELLS - 1)
         noises[kind] += (noisy - np.bincount(of_cell[cells], minlength=len(noisy))).tolist()
     assert (len(noises["finer"]) > 500) == moving
-    for kind, share in (("once", 1), ("twice", Fraction(4, 5)), ("finer", Fraction(1, 5))):
+    for kind, share in (("once", 1), ("twice", Fraction(17, 20)), ("finer", Fraction(3, 20))):
         if len(noises[kind]) < 500:
             continue
         size = np.abs(noises[kind]).mean()
@@ -355,7 +357,7 @@ def test_counts_beyond_the_tables_stand_as_they_are() -> None:
 def test_the_card_says_what_is_promised() -> None:
     card = AdaptiveHistogram((0, 100), epsilon=0.25, rng=SeededSource(1)).card("hours")
     assert card.guarantee.parameters == {"epsilon": 0.25}
-    assert any("80 %" in entry for entry in card.assumptions)
+    assert any("85 % and 15 %" in entry for entry in card.assumptions)
     assert any("seed" in entry for entry in card.warnings)
 
 
@@ -365,17 +367,54 @@ def readings(path: Path) -> Numbers:
 
 @pytest.mark.parametrize(
     "order, distance, overlap",
-    [pytest.param("random", 4e5, 0.984, id="random order"), pytest.param("file", 8.5e5, 0.971, id="file order")],
+    [pytest.param("random", 3.2e5, 0.989, id="random order"), pytest.param("file", 6e5, 0.98, id="file order")],
 )
 def test_the_goals_are_reached(data: Callable[[str], Path], order: str, distance: float, overlap: float) -> None:
-    values = readings(data("backblaze_smart9_201609.parquet"))
-    if order == "random":
-        values = values[np.random.default_rng(201).permutation(len(values))]
-    values = values[:300_000]
     found = []
-    for seed in (201, 202, 203):  # none of those on which the constants were tuned
-        rows = AdaptiveHistogram((0, 99618), rng=SeededSource(seed)).push_many(values).values
+    for seed in (201, 202, 203):  # none of those on which the constants were tuned; the benchmark takes thirty
+        values = readings(data("backblaze_smart9_201609.parquet"))
+        if order == "random":
+            values = np.random.default_rng(seed).permutation(values)
+        publisher = AdaptiveHistogram((0, 99618), rng=SeededSource(seed))
+        rows = np.concatenate([publisher.push_many(values).values, publisher.flush().values])
         found.append((window_distance(values, rows, 1000), histogram_intersection(values, rows)))
     distances, overlaps = zip(*found, strict=True)
-    assert np.median(distances) <= distance
-    assert np.median(overlaps) >= overlap
+    assert np.mean(distances) <= distance
+    assert np.mean(overlaps) >= overlap
+
+
+def test_a_window_that_is_counted_twice_is_first_counted_in_few_bins_of_which_more_lie_evenly() -> None:
+    model = HistogramModel((0.0, 100.0), 500, 160, NoiseScales(2.0, 2.5, 10.0))
+    model._seen[:], model._raw[:] = 400, 0.0
+    model._raw[1000:2000] = 0.001
+    found = {}
+    for crowd in (0.4, 0.6):
+        model._crowd[:] = crowd
+        assert model.twice == (crowd > 0.5)
+        edges = model.bins().edges
+        inside = np.count_nonzero((edges > 980) & (edges < 2020))
+        found[model.twice] = (len(edges) - 1, 1 - inside / len(edges))
+    assert found[False][0] <= 161
+    assert found[True][0] <= 41
+    assert found[True][1] > found[False][1]
+
+
+def test_the_shape_within_bins_follows_newer_windows_than_the_long_run_does() -> None:
+    model = HistogramModel((0.0, 100.0), 500, 160, NoiseScales(2.0, 2.5, 10.0))
+    model._seen[:] = 1000
+    model._crowd[:] = 0.0
+    reading = model.read(model.count(np.full(500, 50.0), model.bins()), model.bins(), 500)
+    raw, shape = model._raw.copy(), model._shape.copy()
+    model.rows(reading)
+    moved, fresh = np.abs(model._raw - raw).sum(), np.abs(model._shape - shape).sum()
+    whole = np.abs(reading.cells / 500 - shape).sum()
+    assert fresh == pytest.approx(whole / 50)
+    assert moved < fresh
+
+
+def test_a_state_of_the_version_before_is_refused() -> None:
+    publisher = AdaptiveHistogram((0, 100), window=50, rng=SeededSource(1))
+    arrays = {"shape" if name == "within" else name: array for name, array in publisher.learnt_arrays().items()}
+    old = pack(publisher.name, publisher.parameters(), {"waiting": np.zeros(0), **arrays}, publisher.counters())
+    with pytest.raises(InputError, match="another version saved it"):
+        AdaptiveHistogram((0, 100), window=50, rng=SeededSource(2)).restore(old)

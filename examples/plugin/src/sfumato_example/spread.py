@@ -34,7 +34,7 @@ class Spread(Model):
     at_least: ClassVar = True
     card_names: ClassVar = ("spread",)
     merge_monotone: ClassVar = True
-    suppression_monotone: ClassVar = False
+    suppression_monotone: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

@@ -12,6 +12,7 @@ from sfumato.experiments.doca.figures import draw
 
 ORDERS = range(5)
 MANY, FEW = 300_000, 100_000  # readings of a sweep's case
+FEEDS = range(3000, 3030)  # seeds of nothing else: no constant was chosen on them
 OWN_SENSITIVITY = 1.5 * (63_848 - 1)  # the source's rule, applied to our month
 TITLE = "DOCA: streams of numbers, released in groups"
 SOURCE = 'Leal, Vidal & Machado 2018, "Anonimização de Streaming de Dados em DOCA", SBBD (in Portuguese)'
@@ -77,6 +78,12 @@ PARTS = (
         measure,
         [{"stream": stream, **case} for stream in STREAMS for case in _both_orders(MANY, ORDERS, PUBLISHERS)],
         [{"stream": stream, **case} for stream in STREAMS for case in _both_orders(FEW, range(1), PUBLISHERS)],
+    ),
+    Part(
+        "feeds",
+        measure,
+        grid(stream=[*STREAMS], order=["random", "arrival"], publisher=["adaptive"], seed=FEEDS),
+        grid(stream=[*STREAMS], order=["random", "arrival"], publisher=["adaptive"], readings=[FEW], seed=FEEDS[:2]),
     ),
     Part(
         "guesses",

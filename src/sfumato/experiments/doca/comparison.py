@@ -47,6 +47,7 @@ def compare(rows: Rows) -> Sequence[ComparedNumber]:
         *_beyond(paper),
         *_guess_left(rows["guesses"]),
         *_streams(rows["streams"]),
+        *_feeds(rows["feeds"]),
     ]
 
 
@@ -159,3 +160,19 @@ def _stream(part: pl.DataFrame, where: str) -> Iterator[ComparedNumber]:
     yield ComparedNumber(
         where, "intersection, per cent", None, doca, adaptive, f"rank windows {rank:.4g}; best: adaptive histogram"
     )
+
+
+def _feeds(frame: pl.DataFrame) -> Iterator[ComparedNumber]:
+    """Yield what whole feeds give, with the spread over seeds."""
+    for stream, called in NAMES.items():
+        for order in ("random", "arrival"):
+            part = frame.filter(stream=stream, order=order)
+            facts = f"{part.height} seeds, {part.get_column('records')[0]:,} records"
+            for what, column, times in (
+                ("W₂² within windows of 1000", "distance", 1),
+                ("intersection, per cent", "intersection", 100),
+            ):
+                spread = (times * part.get_column(column)).std()
+                note = f"adaptive histogram: standard deviation {spread:.2g} over {facts}"
+                found = times * mean(part, column)
+                yield ComparedNumber(f"{called}, {order} order, whole", what, best=found, note=note)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.dp.answer import Answer, AnswerColumn
+from sfumato.dp.answer import Answer
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.questions.compiled import short_words
+from sfumato.dp.stored_answer import AnswerColumn
 from sfumato.release import Finding
 from sfumato.report.chapters.promise import guarantee, limits, shown_card
 from sfumato.report.chapters.signing import card_warnings
-from sfumato.report.charts.answers import MOST_DOTS, answer_picture, budget_picture, dots
+from sfumato.report.charts.answers import MOST_DOTS, answer_picture, dots
+from sfumato.report.charts.budget import budget_picture
 from sfumato.report.page.markup import Markup, element, figure, grid, join, tiles
 from sfumato.report.page.overview import Gist, claims_table
 from sfumato.report.page.page import Chapter, Section
@@ -72,7 +74,7 @@ def _tiles(answers: Sequence[Answer], ledger: Ledger) -> Markup:
 
 
 def _key() -> Markup:
-    words = {"truth": "truth: ring", "released": "released: diamond", "interval": "95 % interval: line"}
+    words = {"truth": "truth: ring", "released": "released: diamond or bar", "interval": "95 % interval: line"}
     return element("p", *(element("span", text, class_=f"key {kind}") for kind, text in words.items()), class_="keys")
 
 

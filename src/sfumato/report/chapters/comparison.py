@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sfumato.evaluate.candidates import Candidate, front
 from sfumato.evaluate.candidates.candidate import place
+from sfumato.evaluate.candidates.distances import Distances
 from sfumato.report.charts.comparison import MOST_NAMES, risk_loss_map
 from sfumato.report.page.markup import Markup, element, figure, grid, join, tiles
 from sfumato.report.page.page import Chapter, Section, collect
@@ -31,6 +32,7 @@ AXES = (
 )
 NO_MAP = "No candidate has both a risk and a loss on this scale."
 SURE = "Guess: the largest share of one value in a class. At 100%, all of some class have the same value."
+PEOPLE = {"journalist_risk": "Journalist", "marketer_risk": "Marketer"}
 FATES = ("starred", "added", "withheld")
 MEANINGS = {
     "Loss": "Detail of the quasi-identifiers that is lost, on average over all cells: one scale for all candidates.",
@@ -40,10 +42,17 @@ MEANINGS = {
     "Withheld": "Rows that are not released; in the loss, each counts as a row of *.",
     "Highest risk": "One over the size of the smallest class, in rows, or in persons where a column tells them apart.",
     "Mean risk": "The same for a person drawn at random: the number of classes over the number of rows or persons.",
+    "Journalist": "Where a model speaks of a population: the highest chance to find a row's person in it.",
+    "Marketer": "The same on average over all rows: the share of matches that would be right.",
     "Guess": "The surest one: the largest share of one value of a sensitive column in a class.",
+    "Column moved most": "The largest total variation of a column: the share of rows that would have to change to make "
+    "the distributions of release and original equal.",
+    "Mean column": "The total variation of a column, on average over all of them.",
+    "Pair changed most": "The largest change of a tie between two columns, by Cramér's V or by the correlation.",
+    "Mean pair": "The change of a tie, on average over all pairs of columns.",
     "Seconds": "Finding and checking the classes, on this machine; reading and coding the table are left out.",
 }
-RELEASING = "Add the file, its columns and an output; or give its name: sfumato compare … --release NAME -o FILE."
+RELEASING = "Add the file, its columns and an output; or repeat sfumato compare with --release NAME and --output FILE."
 
 
 def comparison_report(
@@ -102,7 +111,7 @@ def comparison_chapter(
 def _summary(candidates: Sequence[Candidate]) -> Markup:
     best = front(candidates)
     made = [one for one in candidates if one.made]
-    figures = {"Candidates": count(len(candidates)), "Made": count(len(made)), "Beaten by none": count(len(best))}
+    figures = {"Made": f"{count(len(made))} of {count(len(candidates))}", "Beaten by none": count(len(best))}
     if best:
         figures["Loss of these"] = _between([one.loss for one in best])
         figures["Highest risk of these"] = _between([one.highest_risk for one in best])
@@ -147,15 +156,38 @@ def _numbers(measured: Sequence[Candidate]) -> Markup:
     """Return every measured candidate's numbers; the best ones have a diamond before their names."""
     best = {one.name for one in front(measured)}
     secrets = list(dict.fromkeys(name for one in measured for name in one.guesses))
-    scores = list(dict.fromkeys(name for one in measured for name in one.scores))
     fates = [fate for fate in FATES if any(_fate(one, fate) for one in measured)]
-    header = ["Candidate", "Loss", "Highest risk", "Mean risk", *(f"Guess: {name}" for name in secrets), *scores]
+    among = [title for field, title in PEOPLE.items() if any(field in one.population_risks for one in measured)]
+    header = ["Candidate", "Loss", "Highest risk", "Mean risk", *among, *(f"Guess: {name}" for name in secrets)]
     header += ["Classes", *(fate.capitalize() for fate in fates), "Seconds"]
-    rows = [_row(one, secrets, scores, fates, marked=one.name in best) for one in measured]
+    shown = [field for field, title in PEOPLE.items() if title in among]
+    rows = [_row(one, shown, secrets, fates, marked=one.name in best) for one in measured]
     none = [fate for fate in FATES if fate not in fates]
     nothing = f" No candidate has rows that were {' or '.join(none)}." if none else ""
     key = element("p", f"◆ beaten by no other candidate in both loss and highest risk. {SURE}{nothing}", class_="note")
-    return join([grid("Measured on the original rows", header, rows), key, *_details(measured)])
+    numbers = grid("Measured on the original rows", header, rows)
+    return join([numbers, key, *_kept(measured), *_details(measured)])
+
+
+def _kept(measured: Sequence[Candidate]) -> list[Markup]:
+    """Return how far columns and pairs moved, and further measures, as a table where there is something."""
+    scores = list(dict.fromkeys(name for one in measured for name in one.scores))
+    if not scores and all(one.distances is None for one in measured):
+        return []
+    header = ["Candidate", "Column moved most", "Mean column", "Pair changed most", "Mean pair", *scores]
+    rows = []
+    for one in measured:
+        found = one.distances or Distances({}, {})
+        column, pair = found.worst_column, found.worst_pair
+        told = [
+            "–" if column is None else f"{column[0]} {percent(column[1])}",
+            _share(found.mean_column),
+            "–" if pair is None else f"{' and '.join(pair[0])} {percent(pair[1])}",
+            _share(found.mean_pair),
+        ]
+        further = ["–" if one.scores.get(name) is None else f"{one.scores[name]:.3f}" for name in scores]
+        rows.append([_name(one), *told, *further])
+    return [grid("What each keeps of columns and of the ties between them", header, rows)]
 
 
 def _fate(one: Candidate, fate: str) -> int:
@@ -176,13 +208,13 @@ def _name(one: Candidate, mark: str = "") -> Markup:
 
 
 def _row(
-    one: Candidate, secrets: Sequence[str], scores: Sequence[str], fates: Sequence[str], *, marked: bool
+    one: Candidate, among: Sequence[str], secrets: Sequence[str], fates: Sequence[str], *, marked: bool
 ) -> list[str]:
     return [
         _name(one, "◆ " if marked else ""),
         *(_share(value) for value in (one.loss, one.highest_risk, one.mean_risk)),
+        *(_share(one.population_risks.get(field)) for field in among),
         *(_share(one.guesses.get(name)) for name in secrets),
-        *("–" if one.scores.get(name) is None else f"{one.scores[name]:.3f}" for name in scores),
         "–" if one.classes is None else count(one.classes),
         *(count(_fate(one, fate)) for fate in fates),
         "–" if one.seconds is None else f"{one.seconds:.2f}",

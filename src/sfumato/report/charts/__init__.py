@@ -229,12 +229,12 @@ def _ticks(most: int, *, whole: bool) -> MaxNLocator:
     return MaxNLocator(most, integer=whole, steps=[1, 2, 2.5, 5, 10])
 
 
-def _date_axis(axes: Axes) -> None:
+def _date_axis(axes: Axes, *, offset: bool = True) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=offset))  # type: ignore[no-untyped-call]
 
 
 def _count_axis(axes: Axes, unit: str) -> None:

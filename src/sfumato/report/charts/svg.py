@@ -37,6 +37,7 @@ REFERENCE = re.compile(r"[mp][0-9a-f]{10}")
 INNER = re.compile(rf'(\bid="|href="#|url\(#)({REFERENCE.pattern})\b')
 NAMESPACE = "http://www.w3.org/2000/svg"
 LINKS = "http://www.w3.org/1999/xlink"
+OWN = "svg.sfumato"  # the style of a file shown inside a page, as in a notebook, stays its own
 WRAPPING = frozenset({"metadata", "style"})
 SETTINGS: dict[Any, Any] = {  # matplotlib types the keys one by one
     "svg.fonttype": "none",
@@ -156,8 +157,8 @@ def standalone(picture: Markup) -> str:
     (True, True)
     """
     style = resources.files("sfumato.report.page").joinpath("style.css").read_text(encoding="utf-8")
-    colours = style[: style.index("* {")]
+    colours = style[: style.index("* {")].replace(":root", OWN)
     opening, _, rest = picture.partition(">")
-    head = opening.replace("<svg", f'<svg xmlns="{NAMESPACE}" xmlns:xlink="{LINKS}"', 1)
-    look = "svg { background: var(--paper); font-family: system-ui, sans-serif; }"
+    head = opening.replace("<svg", f'<svg xmlns="{NAMESPACE}" xmlns:xlink="{LINKS}" class="sfumato"', 1)
+    look = f"{OWN} {{ background: var(--paper); font-family: system-ui, sans-serif; max-width: 44rem; }}"
     return f"{head}><style>{colours}{look}</style>{rest}"

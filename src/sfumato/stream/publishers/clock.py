@@ -22,7 +22,7 @@ from sfumato.stream.noise import Interval, exact_epsilon, noise_scale
 from sfumato.stream.publishers.adaptive import BINS
 from sfumato.stream.publishers.adaptive.model import HistogramModel, NoiseScales
 from sfumato.stream.publishers.rank import BLOCK, RankGrid
-from sfumato.stream.state import Array, Saved
+from sfumato.stream.state import Array, Saved, fill_arrays
 from sfumato.stream.windows import WindowedPublisher
 
 COUNTED = Fraction(1, 10)  # the share of ε that pays for a window's count where rank blocks leave
@@ -74,6 +74,11 @@ class ClockWindows(WindowedPublisher):
     )
     name: ClassVar[str] = "clock"
     needs_clock: ClassVar[bool] = True
+    empty_note: ClassVar[str] = (
+        "All windows are public: one with a noisy count of 0 or less has a single row of size 0, without a value."
+    )
+    panes: ClassVar[int] = 1
+    spans: ClassVar[bool] = False
 
     def prepare(self) -> None:
         epsilon = exact_epsilon(self.epsilon)
@@ -163,8 +168,7 @@ class ClockWindows(WindowedPublisher):
         return {"ticks": self._ticks, **super().counters()}
 
     def resume(self, saved: Saved) -> None:
-        for name, array in self._model.arrays().items():
-            array[:] = saved.arrays[name]
+        fill_arrays(self._model.arrays(), saved)
         self._begin()  # the bins that the saved counts are of
         self._ticks = int(saved.plain["ticks"])
         super().resume(saved)

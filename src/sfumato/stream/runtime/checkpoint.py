@@ -25,6 +25,7 @@ from sfumato.core.hash_chain import EMPTY, Head
 from sfumato.errors import InputError, reason
 from sfumato.random import KeyedSource
 from sfumato.stream.base import Published, Publisher
+from sfumato.stream.connectors.base import RowSink
 from sfumato.stream.connectors.file.outlet import (
     PRIVATE,
     START,
@@ -36,7 +37,6 @@ from sfumato.stream.connectors.file.outlet import (
     keep_private,
     refuse_there,
 )
-from sfumato.stream.connectors.file.sink import Sink
 from sfumato.stream.intake import Intake
 from sfumato.stream.runtime import noise_key
 
@@ -201,6 +201,7 @@ class StreamJournal:
     >>> import tempfile, numpy as np
     >>> from sfumato.stream import NaiveLaplace
     >>> publisher = NaiveLaplace(bounds=(0, 1))
+    >>> from sfumato.stream.connectors.file.sink import Sink
     >>> sink = Sink(Path(tempfile.mkdtemp()) / "out.csv", publisher, ["hours"])
     >>> journal = StreamJournal(publisher, sink)
     >>> journal.hold(publisher.push_many(np.array([0.5, 0.5])))
@@ -212,7 +213,7 @@ class StreamJournal:
     def __init__(
         self,
         publisher: Publisher,
-        sink: Sink,
+        sink: RowSink,
         store: CheckpointFolder | None = None,
         question: dict[str, Any] | None = None,
         aside: Path | None = None,
@@ -222,6 +223,7 @@ class StreamJournal:
         found = None if store is None else store.load()
         if found is not None and store is not None:
             found.refuse_other(asked, store.folder)
+        self.fresh = found is None
         self.at = found or Checkpoint.begin(asked, publisher.state(), sink.header)
         self.head: Head | None = None
         if store is not None:
@@ -231,6 +233,7 @@ class StreamJournal:
         self._bad: list[bytes] = []
         self._worker = ThreadPoolExecutor(1)
         self._writing: Future[None] | None = None
+        self._kept = self.at.mark  # of the checkpoint that is on the disk
         self._output, self._aside = self._open_outlets(aside, fresh=found is None)
         try:
             self._check(self.at)
@@ -261,7 +264,7 @@ class StreamJournal:
                 undo.callback(self._store.remove)
                 self.head = self._store.save(self.at)
             left, at = self._named(left), self.at
-            output = self._sink.open(at.output, len(at.chunk), left, ended=at.ended, fresh=fresh)
+            output = self._sink.open(at.stream, at.output, at.chunk, left, ended=at.ended, fresh=fresh)
             for step in (output.close, output.remove) if fresh else (output.close,):
                 undo.callback(step)
             kept: Outlet = Nowhere()
@@ -323,12 +326,18 @@ class StreamJournal:
         self._output.settle()
         self._aside.settle()
         self.head = store.save(msgspec.structs.replace(at, output=self._output.place, quarantine=self._aside.place))
+        self._kept = at.mark
         self._emit(at.chunk, at.quarantined)
 
     def _check(self, at: Checkpoint) -> None:
         """Refuse rows that differ from what left after a checkpoint that was put back, before anything is kept."""
         self._output.check(at.chunk)
         self._aside.check(at.quarantined)
+
+    @property
+    def kept(self) -> str:
+        """What was read of the input up to the checkpoint that is on the disk: a source can let go of that."""
+        return self._kept
 
     def settle(self) -> None:
         """Wait until the checkpoint is written and its rows have left; once that failed, it fails for ever.

@@ -1,7 +1,8 @@
 """Who is told what while a stream runs: how far it is on a terminal's line, where a pipe resumes, and whether to stop.
 
-The line is written over in place a few times a second where somebody looks, and shows what is public: records come,
-groups left, records held, ε. A signal only leaves a mark (Stevens & Rago 2013, section 10), so that a batch is whole.
+The line is written over in place a few times a second where somebody looks: records come, groups left, records held, ε.
+It is the steward's, since some promises hide how many records come, and it is drawn on a terminal alone. A signal only
+leaves a mark (Stevens & Rago 2013, section 10), so that a batch is whole.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from sfumato.stream.base import Numbers, Published
+    from sfumato.stream.intake import Intake
     from sfumato.stream.setup import StreamSetup
 
 REFRESH = 0.25
@@ -52,11 +55,17 @@ def _nothing(_: object) -> None:
     """Nobody listens."""
 
 
+def _ignore(came: object, left: object, held: int) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True)
 class Hooks:
     """Who is told what: before the first noise is drawn, where a pipe resumes, how far it is, and whether to stop.
 
-    `see` is given the names of the feed's columns when it begins; `tell` what is for the steward alone.
+    `see` is given the names of the feed's columns when it begins. For the steward alone are `tell`, `keep` (what became
+    of the records, at every checkpoint) and `watch` (the records that a publisher takes, what leaves, and how many it
+    holds then).
 
     >>> Hooks().stop()
     False
@@ -67,6 +76,8 @@ class Hooks:
     say: Callable[[str], object] = _nothing
     tell: Callable[[str], object] = _nothing
     listen: Callable[[StreamProgress], object] = _nothing
+    keep: Callable[[Intake], object] = _nothing
+    watch: Callable[[Numbers | None, Published, int], object] = _ignore
     stop: Callable[[], bool] = bool
 
     def with_charge(self, charge: Callable[[str], object]) -> Hooks:
@@ -81,6 +92,45 @@ class Hooks:
             self.begin(stream)
 
         return replace(self, begin=begin)
+
+    def with_listener(self, listener: Callable[[StreamProgress], object]) -> Hooks:
+        """Return hooks that also tell a listener how far the stream is.
+
+        >>> Hooks().with_listener(print).listen(StreamProgress(1, 0, 0, 1))
+        StreamProgress(records=1, rows=0, groups=0, held=1, vacant=0)
+        """
+
+        def listen(progress: StreamProgress) -> None:
+            self.listen(progress)
+            listener(progress)
+
+        return replace(self, listen=listen)
+
+    def with_watcher(self, watcher: Callable[[Numbers | None, Published, int], object]) -> Hooks:
+        """Return hooks that also show somebody what comes and what leaves.
+
+        >>> Hooks().with_watcher(print).watch(None, "nothing", 0)
+        None nothing 0
+        """
+
+        def watch(came: Numbers | None, left: Published, held: int) -> None:
+            self.watch(came, left, held)
+            watcher(came, left, held)
+
+        return replace(self, watch=watch)
+
+    def with_keeper(self, keeper: Callable[[Intake], object]) -> Hooks:
+        """Return hooks that also give somebody what became of the records, at every checkpoint.
+
+        >>> Hooks().with_keeper(print).keep("an intake")
+        an intake
+        """
+
+        def keep(intake: Intake) -> None:
+            self.keep(intake)
+            keeper(intake)
+
+        return replace(self, keep=keep)
 
 
 class Live:

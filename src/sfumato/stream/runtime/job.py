@@ -25,12 +25,14 @@ from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import beside_card, write_statement
 from sfumato.schema import Reading
 from sfumato.stream.base import Publisher
-from sfumato.stream.charge import StreamBill
-from sfumato.stream.connectors.file.feed import Feed
+from sfumato.stream.charge import StreamBill, source_words
+from sfumato.stream.connectors.base import Connector, RowSink
 from sfumato.stream.connectors.file.outlet import keep_private, refuse_there
-from sfumato.stream.connectors.file.sink import STDOUT, Sink, waiting_file
+from sfumato.stream.connectors.file.sink import STDOUT, waiting_file
+from sfumato.stream.connectors.registry import find_place, sink_of, source_of
 from sfumato.stream.intake import SHARE, Intake
 from sfumato.stream.runtime.checkpoint import FILE, Checkpoint, CheckpointFolder, StreamJournal
+from sfumato.stream.runtime.deliveries import delivery_notes
 from sfumato.stream.runtime.hooks import Hooks, Pace, StreamProgress
 from sfumato.stream.runtime.runner import Clock, Runner
 from sfumato.stream.screens.base import Screen
@@ -66,7 +68,8 @@ class Job:
     The screen says which columns are read and released, and what becomes of bad records. A `ledger` is charged before
     the first noise is drawn, once for all runs that go on from one checkpoint. A feed of whose first records more than
     `max_failed` cannot be read is refused before that. `report` is the steward's own file about the records, which only
-    its owner may read; `notes` are public sentences for the card.
+    its owner may read, and `page` one that whoever runs the job writes at its end; `notes` are public sentences for the
+    card.
 
     >>> import tempfile
     >>> from sfumato.stream import NaiveLaplace
@@ -79,8 +82,8 @@ class Job:
     (3, 'out.csv', True)
     """
 
-    source: Path
-    target: Path
+    source: Path | Connector
+    target: Path | Connector
     publisher: Publisher
     screen: Screen
     checkpoint: Path | None = None
@@ -90,6 +93,7 @@ class Job:
     clock: Clock | None = None
     ledger: Path | None = None
     report: Path | None = None
+    page: Path | None = None
     max_failed: float = SHARE
     notes: tuple[str, ...] = ()
     reading: Reading = Reading()  # noqa: RUF009 - frozen
@@ -98,6 +102,7 @@ class Job:
     def __post_init__(self) -> None:
         if not 0 <= self.max_failed <= 1:
             raise ParameterError(f"--max-failed is {self.max_failed:g}; give a share from 0 to 1")
+        self._refuse_broker()
         refuse_same_files({**self._files, "the checkpoint": self.checkpoint})
         refuse_inside("checkpoint", self.checkpoint, self._files)
         if self._bill is not None:
@@ -108,33 +113,62 @@ class Job:
                 "give --on-bad clamp or default"
             )
 
+    def _refuse_broker(self) -> None:
+        """Refuse a broker without a checkpoint or a place for the card, or one topic that is read and written."""
+        source, target = _broker(self.source), _broker(self.target)
+        for broker in (source, target):
+            if broker is not None and self.checkpoint is None:
+                raise ParameterError(
+                    f"'{broker.address}' is a broker, which is told what was read, and has each row once, by a "
+                    "checkpoint; give --checkpoint DIR"
+                )
+        if source is not None:
+            delivery_notes(source, self.publisher)
+        if source is not None and self.follow:
+            raise ParameterError("a broker is always followed; leave --follow out")
+        if target is not None and self.card is None:
+            raise ParameterError(f"'{target.address}' is a broker, and a card is a file; say with --card where it goes")
+        if source is not None and target is not None and source.same_topic(target):
+            raise ParameterError(f"'{target.address}' is read and written; choose another topic for the output")
+
+    @property
+    def _delivered(self) -> tuple[str, ...]:
+        """What the card says of how the source delivers."""
+        source = _broker(self.source)
+        return () if source is None else delivery_notes(source, self.publisher)
+
     @property
     def _files(self) -> dict[str, Path | None]:
         """Every file of the stream by its role: no two may be one."""
         text, page = beside_card(self.card_file)
+        source, target = _file(self.source), _file(self.target)
         return {
-            "the input": self.source,
-            "the output": self.target,
+            "the input": source,
+            "the output": target,
             "the card": self.card_file,
             "the statement": text,
             "the page of the statement": page,
             "the parse report": self.report,
+            "the report": self.page,
             "the quarantine": self.screen.on_bad.file,
             "the ledger": self.ledger,
-            "where rows wait": waiting_file(self.target),
+            "where rows wait": None if target is None else waiting_file(target),
         }
 
     @property
     def _bill(self) -> StreamBill | None:
         """Who pays, if anybody does."""
         card = self.publisher.card(*self.screen.released)
-        fed = None if self.source == STDOUT else self.source.name
-        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card, fed)
+        fed = None if self.source == STDOUT else _called(self.source)
+        what = source_words(self.publisher, self.screen.released)
+        return None if self.ledger is None else StreamBill(self.ledger, self.publisher.promise(), card, fed, what)
 
     @property
     def card_file(self) -> Path:
         """Where the card goes."""
-        return self.card or self.target.with_name(f"{self.target.name}.card.json")
+        if self.card is None and isinstance(self.target, Path):
+            return self.target.with_name(f"{self.target.name}.card.json")
+        return self.card or Path()  # a broker without a place for the card was refused
 
     def run(self, hooks: Hooks | None = None) -> Outcome:
         """Publish until the input ends or a hook says stop; what has left by then has its card."""
@@ -142,8 +176,9 @@ class Job:
         with nullcontext() if self.checkpoint is None else CheckpointFolder.open(self.checkpoint) as store:
             at = None if store is None else store.load()
             known = "" if at is None else at.mark
-            feed = Feed(self.source, self.screen.wanted, follow=self.follow, reading=self.reading, known=known)
-            sink = Sink(self.target, self.publisher, self.screen.released)
+            most = self.pace.records
+            feed = source_of(self.source, self.screen.wanted, self.reading, known, follow=self.follow, most=most)
+            sink = sink_of(self.target, self.publisher, self.screen.released, hooks)
             self._refuse_older(at, sink)
             journal = StreamJournal(self.publisher, sink, store, self._question(), self.screen.on_bad.file)
             told = (hooks or Hooks()).with_charge(self._charge)
@@ -154,7 +189,7 @@ class Job:
             try:
                 complete = runner.run()
             except InputError as error:
-                raise InputError(f"{error}{self._held_note(runner)}") from error
+                raise type(error)(f"{error}{self._held_note(runner)}") from error
             card = self._write_card(runner.progress, journal.head)
             return Outcome(card, runner.progress, complete, runner.intake)
 
@@ -182,13 +217,16 @@ class Job:
         if self._bill is not None:
             self._bill.pay(stream)
 
-    def _refuse_older(self, at: Checkpoint | None, sink: Sink) -> None:
-        """Refuse an older checkpoint where arrivals count: a record that arrives again is another one, and its row."""
+    def _refuse_older(self, at: Checkpoint | None, sink: RowSink) -> None:
+        """Refuse an older checkpoint where records do not come again, or are others when they arrive once more."""
         arrives = isinstance(self.screen, MarkedScreen) and self.screen.arrives
-        if at is not None and arrives and sink.length > at.output.length + len(at.chunk):
+        source = _broker(self.source)
+        gone = source is not None and not source.replays
+        if at is not None and (arrives or gone) and sink.further(at.stream, at.output, at.chunk):
+            why = "arrive once more arrive at another time" if arrives else "were acknowledged do not come again"
             raise InputError(
                 f"output '{self.target}' has rows that left after checkpoint '{self.checkpoint}', and records that "
-                "arrive once more arrive at another time; begin another stream, with another checkpoint"
+                f"{why}; begin another stream, with another checkpoint"
             )
 
     def _tell_of_older(self, journal: StreamJournal, hooks: Hooks) -> None:
@@ -207,12 +245,13 @@ class Job:
     def _refuse_existing(self) -> None:
         resumed = self.checkpoint is not None and (self.checkpoint / FILE).exists()
         statements = (("statement", file) for file in beside_card(self.card_file))
-        for what, file in (("card", self.card_file), ("parse report", self.report), *statements):
+        steward = (("parse report", self.report), ("report", self.page))
+        for what, file in (("card", self.card_file), *steward, *statements):
             if file is None:
                 continue
             if not resumed:
                 refuse_there(what, file)
-            elif file == self.report:
+            elif file in {self.report, self.page}:
                 keep_private(file)
             if not file.parent.is_dir():
                 raise InputError(f"{what} '{file}' cannot be written: there is no folder '{file.parent}'")
@@ -223,7 +262,7 @@ class Job:
         return {
             "publisher": self.publisher.name,
             "columns": self.screen.wanted.names,
-            "the output": str(self.target if self.target == STDOUT else self.target.resolve()),
+            "the output": _lasting(self.target),
             **self.publisher.parameters(),
             "on-bad": bad.action,
             **({"reading": written} if (written := self.reading.to_mapping()) else {}),
@@ -235,8 +274,7 @@ class Job:
         progress = runner.progress
         if self.checkpoint is not None or not runner.begun or not (progress.held or self.publisher.needs_clock):
             return ""
-        card = self._write_card(progress)
-        hidden = str(card.guarantee.neighbours).startswith(Neighbours.PRESENCE)  # so is how many there are
+        hidden = _hides_records(self._write_card(progress))
         return f"; {'what had come was' if hidden else f'{progress.held} records were'} held and not released"
 
     def _write_card(self, progress: StreamProgress, head: Head | None = None, *, running: bool = False) -> Card:
@@ -244,14 +282,15 @@ class Job:
         released = msgspec.structs.replace(card.released, rows=progress.rows, classes=progress.groups)
         card = msgspec.structs.replace(
             card,
-            assumptions=[*self.notes, *card.assumptions],
+            assumptions=[*self.notes, *self._delivered, *card.assumptions],
             released=released,
             warnings=[*card.warnings, *([RUNNING] if running else [])],
-            checkpoint=None if head is None else head.text,
+            checkpoint=None if head is None or _hides_records(card) else head.text,
         )
-        if self.target.is_file() and not running:
-            with self.target.open("rb") as file:
-                card = card.for_file(self.target.name, hashlib.file_digest(file, "sha256").hexdigest())
+        file = _file(self.target)
+        if file is not None and file.is_file() and not running:
+            with file.open("rb") as rows:
+                card = card.for_file(file.name, hashlib.file_digest(rows, "sha256").hexdigest())
         return self._save_card(card)
 
     def _save_card(self, unnamed: Card) -> Card:
@@ -265,6 +304,28 @@ class Job:
         return card
 
 
+def _hides_records(card: Card) -> bool:
+    """Whether it is secret how many records came, and so how many checkpoints they were the reason of."""
+    return str(card.guarantee.neighbours).startswith(Neighbours.PRESENCE)
+
+
+def _file(place: Path | Connector) -> Path | None:
+    return place if isinstance(place, Path) else None
+
+
+def _broker(place: Path | Connector) -> Connector | None:
+    return None if isinstance(place, Path) else place
+
+
+def _called(place: Path | Connector) -> str:
+    return place.name if isinstance(place, Path) else str(place)
+
+
+def _lasting(place: Path | Connector) -> str:
+    """Return the place so that it means the same from another folder."""
+    return str(place if place == STDOUT or not isinstance(place, Path) else place.resolve())
+
+
 def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what goes with it
     feed: str | Path,
     output: str | Path,
@@ -274,12 +335,16 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     ledger: str | Path | None = None,
     card: str | Path | None = None,
     parse_report: str | Path | None = None,
+    report: str | Path | None = None,
     follow: bool = False,
     max_failed: float | None = None,
     naming: Naming = UNNAMED,
     hooks: Hooks | None = None,
 ) -> Outcome:
     r"""Publish the records of a feed to a file with its card, as `sfumato stream` does; `-` is a pipe.
+
+    Both may be the address of a broker, as `redis://host/stream`. `report` is a file that whoever calls writes at the
+    end (`sfumato.report`): here it is only refused where it cannot be.
 
     >>> import tempfile
     >>> from sfumato.stream import build
@@ -288,11 +353,12 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     >>> publish(folder / "in.csv", folder / "out.csv", build("laplace", ["hours"], bounds=(0, 10))).progress.rows
     2
     """
-    source = Path(feed)
-    setup.refuse_feed(still=not follow and source.is_file(), endless=follow)
+    source, target = find_place(feed), find_place(output)
+    still = isinstance(source, Path) and source.is_file() and not follow
+    setup.refuse_feed(still=still, endless=follow or not isinstance(source, Path))
     job = Job(
         source,
-        Path(output),
+        target,
         setup.publisher,
         setup.screen,
         None if checkpoint is None else Path(checkpoint),
@@ -301,6 +367,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         clock=setup.clock,
         ledger=None if ledger is None else Path(ledger),
         report=None if parse_report is None else Path(parse_report),
+        page=None if report is None else Path(report),
         max_failed=setup.max_failed if max_failed is None else max_failed,
         notes=setup.notes,
         reading=setup.reading,

@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sfumato.errors import InputError, SfumatoError
-from sfumato.stream.base import Published, Publisher
-from sfumato.stream.connectors.file.feed import Feed, FeedPlace
-from sfumato.stream.connectors.file.fingerprint import has_grown
+from sfumato.stream.base import Numbers, Published, Publisher
+from sfumato.stream.connectors.base import FeedPlace, Source
 from sfumato.stream.intake import JUDGED, SHARE, Intake, Trial
 from sfumato.stream.runtime.batch import Batch
 from sfumato.stream.runtime.checkpoint import Read, StreamJournal
@@ -62,6 +61,7 @@ class Runner:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sfumato.stream import NaiveLaplace
+    >>> from sfumato.stream.connectors.file.feed import Feed
     >>> from sfumato.stream.connectors.file.sink import Sink
     >>> from sfumato.stream.screens.base import NumberScreen
     >>> folder, publisher = Path(tempfile.mkdtemp()), NaiveLaplace(bounds=(0, 10))
@@ -74,7 +74,7 @@ class Runner:
     "column 'hours': 2 cells read, 0 missing, 0 not readable, 0 out of bounds"
     """
 
-    feed: Feed
+    feed: Source
     screen: Screen
     publisher: Publisher
     journal: StreamJournal
@@ -102,10 +102,21 @@ class Runner:
         journal = self.journal
         return StreamProgress(self.read.records, journal.rows, groups, self.publisher.held, journal.vacant)
 
+    def _ahead(self, judged: int) -> StreamProgress:
+        """Return how far the stream is with the records that are judged before any of them is taken."""
+        now = self.progress
+        return replace(now, records=now.records + judged, held=now.held + judged)
+
     def run(self) -> bool:
         """Read, publish and write until the input ends or somebody wants to stop; return whether it ended."""
         try:
-            self._refuse_other_input()
+            return self._run()
+        finally:
+            self.feed.close()
+
+    def _run(self) -> bool:
+        try:
+            self._resume()
             complete = self.journal.at.ended or self._loop()
         except SfumatoError:
             self._leave()
@@ -113,15 +124,15 @@ class Runner:
         except BaseException:
             self.journal.close(complete=False)
             raise
-        finally:
-            self.feed.close()
         self.journal.close(complete=complete)
+        self.feed.acknowledge(self.journal.kept)
         return complete
 
     def _leave(self) -> None:
         """Keep what came before an error, or take everything away if nothing came."""
         if self._sound and not self.read.records and not self.journal.rows:
             self.journal.discard()
+            self.feed.forget()
             return
         with suppress(SfumatoError):  # the first error is the one to tell
             if self._sound:
@@ -129,14 +140,15 @@ class Runner:
         with suppress(SfumatoError):
             self.journal.close(complete=False)
 
-    def _refuse_other_input(self) -> None:
-        at, path = self.journal.at, self.feed.path
-        self._sound = False
-        self.feed.refuse_other(at.mark)
-        if at.ended and has_grown(path, at.mark):
+    def _resume(self) -> None:
+        """Let the feed go on behind the checkpoint, if it is the one that the checkpoint was reading."""
+        at = self.journal.at
+        self._sound = self.journal.fresh  # then what was made is taken away again
+        self.feed.resume(at.stream, at.mark, self.hooks, fresh=self.journal.fresh)
+        if at.ended and self.feed.has_grown(at.mark):
             raise InputError(
-                f"input '{path}' has grown since the stream of this checkpoint ended at record {at.records}; give the "
-                "rest another folder, and follow a growing input"
+                f"input '{self.feed.name}' has grown since the stream of this checkpoint ended at record {at.records}; "
+                "give the rest another folder, and follow a growing input"
             )
         self._sound = True
 
@@ -149,6 +161,7 @@ class Runner:
             if self.clock is not None:
                 self._publish(self.clock)
             self._show()
+            self.feed.acknowledge(self.journal.kept)
             stopping = self.hooks.stop()
             if stopping or self._due():
                 self._commit()
@@ -160,6 +173,7 @@ class Runner:
         self._place = self.feed.place  # behind blank lines too
         self.read = Read(self.read.records, self._place.offset)
         self._commit(ended=True)
+        self.hooks.listen(self.progress)
         return True
 
     def _judged(self) -> Iterator[tuple[Batch, FeedPlace]]:
@@ -178,6 +192,7 @@ class Runner:
                 self._try(trial, batch)
                 if trial.intake.records < enough and not self._over():
                     held = held if batch.count else held[:-1]
+                    self.hooks.listen(self._ahead(trial.intake.records))
                     continue
                 trial.refuse()
                 trial = None
@@ -194,11 +209,11 @@ class Runner:
 
     def _over(self) -> bool:
         """Whether the trial must end though few records have come."""
-        return (self.clock is not None and self.clock.due) or self.hooks.stop()
+        return (self.clock is not None and self.clock.due) or self.feed.stalled or self.hooks.stop()
 
     def _take(self, batch: Batch, place: FeedPlace) -> None:
         screened = self.screen(batch, self.read.records)
-        self._publish(lambda: self.publisher.push_many(screened.values), screened.aside)
+        self._publish(lambda: self.publisher.push_many(screened.values), screened.aside, screened.values)
         self.intake = self.intake.plus(Intake.of(screened.cells, batch.unreadable, self.read.records))
         self.read, self._place = Read(self.read.records + batch.count, place.offset), place
         column = None if self._warned else self.intake.exceeding(self.share)
@@ -207,16 +222,18 @@ class Runner:
             words = self.intake.columns[column].words
             self.hooks.tell(f"more cells of column '{column}' cannot be read than may: {words}")
 
-    def _publish(self, step: Callable[[], Published], aside: bytes = b"") -> None:
+    def _publish(self, step: Callable[[], Published], aside: bytes = b"", came: Numbers | None = None) -> None:
         """Let the publisher take a step and hold what leaves; until it is held, no checkpoint may be written."""
         if not self.begun:
             self.hooks.begin(self.journal.at.stream)
             self.hooks.see(self.feed.names)
             self.begun = True
         self._sound = False
-        self.journal.hold(step(), aside)
+        left = step()
+        self.journal.hold(left, aside)
         self.intake = self.intake.with_left_out(self.publisher.take_left_out())
         self._sound = True
+        self.hooks.watch(came, left, self.publisher.held)
 
     def _show(self) -> None:
         """Show how far the stream is, and its card once a window has left."""
@@ -227,13 +244,17 @@ class Runner:
             self.keeper.show_card(progress)
 
     def _due(self) -> bool:
+        if self.clock is not None and self.journal.waiting:
+            return True  # when a window leaves is public: it waits for no checkpoint that records were the reason of
         since, records = self._kept
         come = self.read.records - records
         waiting = come > 0 or self.journal.waiting
-        return waiting and (come >= self.pace.records or time.monotonic() - since >= self.pace.seconds)
+        late = time.monotonic() - since >= self.pace.seconds
+        return waiting and (come >= self.pace.records or late or self.feed.stalled)
 
     def _commit(self, *, ended: bool = False) -> None:
         mark = self.journal.at.mark if self._place is None else self._place.mark()
         self.journal.commit(self.read, mark, self.intake, ended=ended)
         self.keeper.keep_report(self.intake)
+        self.hooks.keep(self.intake)
         self._kept = time.monotonic(), self.read.records

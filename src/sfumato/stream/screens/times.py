@@ -22,7 +22,7 @@ from sfumato.schema.written import Written
 from sfumato.stream.base import Numbers
 from sfumato.stream.publishers.castle.columns import encode_persons
 from sfumato.stream.runtime.batch import Batch, Texts, WantedColumns, number
-from sfumato.stream.screens.base import NumberScreen, OnBad, Screened, text_flags
+from sfumato.stream.screens.base import OnBad, Screen, Screened, text_flags
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -100,17 +100,18 @@ PLAIN_FORM = TimeForm()
 
 @dataclass(frozen=True)
 class MarkedScreen:
-    """Screens one number column and adds to each record who it is of and when it came, as publishers take them.
+    """Screens what is published and adds to each record who it is of and when it came, as publishers take them.
 
     `time` names the column of event times; without it, `timed` takes the moment at which a record is read. `arrives`
     adds that moment behind the time.
 
+    >>> from sfumato.stream.screens.base import NumberScreen
     >>> screen = MarkedScreen(NumberScreen({"hours": (0.0, 10.0)}), time="day")
     >>> screen(Batch(1, {"hours": np.array([4.0])}, {"day": ["1970-01-02"]}), 0).values.tolist()
     [[4.0, 86400.0]]
     """
 
-    inner: NumberScreen
+    inner: Screen
     person: str | None = None
     time: str | None = None
     timed: bool = True
@@ -126,7 +127,8 @@ class MarkedScreen:
     def wanted(self) -> WantedColumns:
         """The columns to read."""
         texts = tuple(name for name in (self.person, self.time) if name is not None)
-        return WantedColumns(self.inner.wanted.numbers, texts, self.inner.marks)
+        inner = self.inner.wanted
+        return WantedColumns(inner.numbers, (*inner.texts, *texts), inner.marks)
 
     @property
     def released(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import msgspec
 
 from sfumato.core.parameters import Validated, Whole
 from sfumato.errors import InputError, suggestion
-from sfumato.promise import CapPersons, Promise, ProtectPersons, derive
+from sfumato.promise import CapPersons, Promise, ProtectPersons
 from sfumato.release.card import Card, Guarantee, ReleasedColumn
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ByKey:
         within = f"{unit.person}, within one value of '{self.column}'"
         steps = (replace(step, person=within) if isinstance(step, CapPersons) else step for step in promise.steps)
         metric = replace(promise.metric, unit=replace(unit, person=within))
-        return derive(metric, tuple(steps), promise.mechanism, horizon=promise.horizon)
+        return replace(promise, metric=metric, steps=tuple(steps))
 
     def extend_card(self, card: Card, promise: Promise | None) -> Card:
         """Return a publisher's card with what it says about many of them, under their promise."""

@@ -32,7 +32,7 @@ from sfumato.errors import InputError, ParameterError
 from sfumato.release import Card
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import beside_card, write_statement
-from sfumato.stream.charge import StreamBill
+from sfumato.stream.charge import StreamBill, source_words
 from sfumato.stream.connectors.file.sink import STDOUT
 from sfumato.stream.runtime.checkpoint import FILE as CHECKPOINT
 from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
@@ -131,7 +131,10 @@ class SparkRun:
     @property
     def _bill(self) -> StreamBill | None:
         """Who pays, if anybody does."""
-        return None if self.ledger is None else StreamBill(self.ledger, self.stream.promise(), self.stream.card())
+        if self.ledger is None:
+            return None
+        what = source_words(self.stream.publisher, self.stream.screen.released)
+        return StreamBill(self.ledger, self.stream.promise(), self.stream.card(), what=what)
 
     @property
     def card_file(self) -> Path:

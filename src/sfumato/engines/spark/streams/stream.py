@@ -66,7 +66,8 @@ class SparkStream:
             raise ParameterError(
                 f"{self.publisher.name} on Spark needs --bounds LOW HIGH, whose middle stands for what is no number"
             )
-        if self.keys.name in {*self.screen.released, *COUNTS}:
+        told = {column.name for column in self.publisher.card(*self.screen.released).released.columns}
+        if self.keys.name in {*self.screen.released, *told, *COUNTS}:
             raise ParameterError(f"column '{self.keys.name}' cannot be the key of a release that has it already")
         published = next((name for name in self.order if name in self.screen.released), None)
         if published is not None:
@@ -115,7 +116,7 @@ class SparkStream:
 
         names = [name for name in rows.columns if name != KEY]
         values = [functions.col(quote_name(name)) for name in names]
-        width = len(self.screen.released)
+        width = names.index("group")  # a publisher may release several columns of one
         return rows.select(*values[:width], functions.col(KEY).cast(kind).alias(self.keys.name), *values[width:])
 
     def promise(self) -> Promise | None:

@@ -54,7 +54,7 @@ class Task:
         columns = self._columns(self.publisher.push_many(self._nothing))
         texts = {name: "string" if isinstance(values, list) else "double" for name, values in columns.items()}
         counts = ("group", "size", "seq", *(["position"] if self.publisher.linked else []))
-        return {name: texts.get(name, "bigint") for name in (*self.screen.released, *counts)}
+        return {name: texts.get(name, "bigint") for name in (*columns, *counts)}
 
     def __call__(self, key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[Any]:
         """Yield the rows that leave when a micro-batch brings a key its records."""

@@ -6,34 +6,23 @@ the log position of Kreps, Narkhede & Rao (2011): a reader that comes back start
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from sfumato.errors import InputError
 from sfumato.schema import Reading
-from sfumato.stream.connectors.file.fingerprint import Trace, find_followed, is_known, mark
+from sfumato.stream.connectors.base import FeedPlace
+from sfumato.stream.connectors.file.fingerprint import Trace, find_followed, has_grown, is_known, mark
 from sfumato.stream.connectors.file.followed import Followed
 from sfumato.stream.connectors.file.inlet import GZIP, STDIN, Begun, Inlet, Raw, Recoded, Unzipped
 from sfumato.stream.connectors.file.lines import FirstLine, WholeLines
 from sfumato.stream.runtime.batch import Batch, Parser, WantedColumns
+from sfumato.stream.runtime.hooks import Hooks
 from sfumato.table.formats.encodings import is_utf_8
 
 PARQUET = b"PAR1"
 WIDE = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks of UTF-16
 PLAIN_READING = Reading()
-
-
-@dataclass(frozen=True, eq=False)
-class FeedPlace:
-    """Where a feed can go on: the offset of the next record, and `mark`, which gives the input's fingerprint so far.
-
-    >>> FeedPlace(0, lambda: "pipe").mark()
-    'pipe'
-    """
-
-    offset: int
-    mark: Callable[[], str]
 
 
 class Feed:
@@ -48,6 +37,8 @@ class Feed:
     >>> feed.offset
     20
     """
+
+    stalled = False  # nobody waits for an acknowledgement
 
     def __init__(
         self,
@@ -87,8 +78,24 @@ class Feed:
             return FeedPlace(self.offset, lambda: trace.mark)
         return FeedPlace(self.offset, lambda: mark(self.path, 0, grows=False))
 
-    def refuse_other(self, known: str) -> None:
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        return str(self.path)
+
+    def has_grown(self, known: str) -> bool:
+        """Return whether there is more in it than what a fingerprint was taken of."""
+        return has_grown(self.path, known)
+
+    def acknowledge(self, mark: str) -> None:
+        """Nobody waits for it: a file stays where it is."""
+
+    def forget(self) -> None:
+        """A file was never changed."""
+
+    def resume(self, stream: str, known: str, hooks: Hooks, *, fresh: bool = False) -> None:
         """Refuse an input that a fingerprint is not of; a followed file was found by it already."""
+        del stream, hooks, fresh
         if known and not self._follow and not is_known(self.path, known):
             raise InputError(
                 f"input '{self.path}' is not what this checkpoint was reading; give that, or another folder"

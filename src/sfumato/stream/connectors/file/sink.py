@@ -8,23 +8,20 @@ position. A window of which no row left has one without value and number, of siz
 from __future__ import annotations
 
 import gzip
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from sfumato.core.files import flush_file, flush_folder, sha256_of
 from sfumato.errors import InputError
 from sfumato.stream.base import Published, Publisher
 from sfumato.stream.connectors.file.outlet import Appended, Nowhere, Outlet, OutputMark, Piped, claimed, refuse_there
-from sfumato.table.formats.formulas import neutralise
+from sfumato.stream.connectors.rows import CSV, JSON, PARQUET, TSV, RowWriter
 
 STDOUT = Path("-")
 GZIP = ".gz"
-CSV, TSV, JSON, PARQUET = "csv", "tsv", "json", "parquet"
 ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET, ".pq": PARQUET, ".tsv": TSV}
 ROW_GROUP = 1 << 18
 
@@ -57,39 +54,27 @@ class Sink:
     """
 
     def __init__(self, path: str | Path, publisher: Publisher, names: Sequence[str]) -> None:
-        self.path, self._publisher, self._names = Path(path), publisher, list(names)
+        self.path, self._names = Path(path), tuple(names)
         self._packed, self.form = self.path.suffix.casefold() == GZIP, _form(self.path)
         self._file = waiting_file(self.path) or self.path
-        empty = np.empty((0, len(self._names)) if len(self._names) > 1 else 0)
-        self._nothing = self._frame(publisher.push_many(empty))
+        self._rows = RowWriter(publisher, names, self.form)
         if self.form == PARQUET and self._packed:
             raise InputError(f"output '{path}': Parquet is compressed already; leave .gz out")
 
     @property
     def header(self) -> bytes:
         """What stands before the first row."""
-        return b"" if self.form == JSON else self._write_frame(self._nothing, header=True)
+        return self._pack(self._rows.header)
 
     def render(self, published: Published) -> bytes:
         """The rows as they are written."""
-        if not len(published) and not len(published.vacant):
-            return b""
-        return self._write_frame(self._with_vacant(published), header=False)
+        return self._pack(self._rows(published))
 
-    def _with_vacant(self, published: Published) -> pl.DataFrame:
-        """Return the rows, and a row without a value for each window that has none, in the windows' order."""
-        rows, vacant = self._frame(published), published.vacant
-        if not len(vacant):
-            return rows
-        zeros = np.zeros_like(vacant)
-        markers = self._frame(Published(np.full(len(vacant), np.nan), vacant, zeros, zeros))
-        blank = [pl.lit(None, dtype=rows.schema[name]).alias(name) for name in (*self._names, "seq")]
-        return pl.concat([rows, markers.with_columns(blank)]).sort("group", maintain_order=True)
-
-    @property
-    def length(self) -> int:
-        """How many bytes of rows lie in the file that they are appended to."""
-        return self._file.stat().st_size if self.path != STDOUT and self._file.is_file() else 0
+    def further(self, stream: str, place: OutputMark, due: bytes) -> bool:
+        """Return whether more lies in the file than a checkpoint can have left."""
+        del stream
+        length = self._file.stat().st_size if self.path != STDOUT and self._file.is_file() else 0
+        return length > place.length + len(due)
 
     def refuse_existing(self) -> None:
         """Refuse an output that is there already, or has no folder to be in."""
@@ -103,12 +88,13 @@ class Sink:
     @property
     def names(self) -> tuple[str, ...]:
         """The released columns."""
-        return tuple(self._names)
+        return self._names
 
     def open(
         self,
+        stream: str,
         place: OutputMark,
-        due: int = 0,
+        due: bytes = b"",
         left: str = "the checkpoint",
         *,
         ended: bool = False,
@@ -119,6 +105,7 @@ class Sink:
         A `fresh` output must not be there yet. One that another process writes is refused, and so is one that is
         further than its checkpoint and whose bytes say nothing about single rows.
         """
+        del stream  # the checkpoint that names this file says whose rows it has
         if self.path == STDOUT:
             return Piped()
         if self._is_finished and ended:
@@ -126,7 +113,7 @@ class Sink:
         outlet = None
         if not self._is_finished:
             with claimed(self._file, "output", fresh=fresh) as descriptor:
-                outlet = Appended(self._file, place, due, left, descriptor)
+                outlet = Appended(self._file, place, len(due), left, descriptor)
         if outlet is None or (outlet.further and self._packed):
             if outlet is not None:
                 outlet.close()
@@ -146,7 +133,7 @@ class Sink:
             return
         fresh = self.path.with_name(f".{self.path.name}.partial")
         try:
-            pl.scan_csv(self._file, schema=self._nothing.schema).sink_parquet(fresh, row_group_size=ROW_GROUP)
+            pl.scan_csv(self._file, schema=self._rows.schema).sink_parquet(fresh, row_group_size=ROW_GROUP)
             if os.path.lexists(self.path) and sha256_of(self.path) != sha256_of(fresh):
                 fresh.unlink()
                 raise InputError(f"output '{self.path}' appeared meanwhile; its rows are in '{self._file}'")
@@ -157,20 +144,5 @@ class Sink:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InputError(f"output '{self.path}' cannot be made of '{self._file}': {error}") from error
 
-    def _frame(self, published: Published) -> pl.DataFrame:
-        values = self._publisher.columns(published, self._names)
-        texts = {
-            name: pl.Series(column, dtype=pl.String) for name, column in values.items() if isinstance(column, list)
-        }
-        counts = {"group": published.group, "size": published.size, "seq": published.seq}
-        places = {} if published.position is None else {"position": published.position}
-        return pl.DataFrame({**values, **texts, **counts, **places})
-
-    def _write_frame(self, frame: pl.DataFrame, *, header: bool) -> bytes:
-        buffer = io.BytesIO()
-        if self.form == JSON:
-            frame.write_ndjson(buffer)
-        else:
-            safe = frame if self.form == PARQUET else neutralise(frame).frame  # what waits for Parquet is read back
-            safe.write_csv(buffer, include_header=header, separator="\t" if self.form == TSV else ",")
-        return gzip.compress(buffer.getvalue(), 6, mtime=0) if self._packed else buffer.getvalue()
+    def _pack(self, text: bytes) -> bytes:
+        return gzip.compress(text, 6, mtime=0) if self._packed and text else text

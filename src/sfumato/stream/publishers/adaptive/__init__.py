@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.stream.publishers.clock import ClockWindows
 
 SENSITIVITY = 2  # a replaced record leaves one bin and enters another
-FINE = Fraction(1, 5)  # the share of ε for the second count of a window that is counted twice
+FINE = Fraction(3, 20)  # the share of ε for the second count of a window that is counted twice
 BINS = Option("How many cells the value range has, with several columns that of each.")
 
 
@@ -54,7 +54,7 @@ class AdaptiveHistogram(WindowedPublisher):
             "Noise of scale 2/ε falls on each bin's count; bins are chosen from counts released before, never from "
             "records."
         ),
-        "After windows that sat in few bins, a window is counted twice, coarsely and finely, with 80 % and 20 % of ε.",
+        "After windows that sat in few bins, a window is counted twice, coarsely and finely, with 85 % and 15 % of ε.",
     )
     name: ClassVar[str] = "adaptive"
     takes_several: ClassVar[bool] = True

@@ -19,16 +19,16 @@ from sfumato.stream.state import Array
 
 CELLS = 4096  # the public grid on which bins begin and end
 FIRST = 32  # bins of the first window; each later one may have as many more
-EVEN = 0.05  # the share of bins that is spread evenly, so that no region is left without
-MEMORY = 300  # windows after which the past fades
-TAIL = 12  # rows at either end that leave as expectations
+EVEN, EVEN_TWICE = 0.05, 0.15  # the share of bins spread evenly, so that no region is left without; if counted twice
+MEMORY, SHAPE_MEMORY = 300, 50  # windows after which the long run fades, and the shape within bins
+TAIL, TAIL_TWICE = 2, 24  # rows at either end that leave as expectations; of a window that is counted twice
 RATES = 16  # how many rates a bin may have besides nothing and the long run's
 STICKY = 0.98  # how likely neighbouring bins are alike, before anything is learnt
 FADE = 0.02  # how fast that first guess, and what was learnt later, fades from window to window
 SLACK = 0.1  # of the long run's own noise, allowed before Markov's inequality is used
 LEAST = 1e-6  # no state is ever impossible, none stays for ever
 POSSIBLE = 1e-4  # nor is any value: so much of an even distribution is mixed into the long run
-COARSE = 2  # a window that will be looked at twice has so many times fewer bins at first
+COARSE = 4  # a window that will be looked at twice has so many times fewer bins at first
 CROWDED = 20.0  # in scales of the noise: records that make a bin crowded, and half of them those of a finer bin
 UNEVEN = 4.0  # times its even share, which a crowded bin holds at least
 REACH = 16  # cells on either side over which the long run is smoothed before bins follow its root
@@ -96,7 +96,7 @@ class HistogramModel:
         """What was learnt, as it stands in a state."""
         steps = {"stays": self._stays, "leaves": self._leaves, "jumps": self._jumps}
         rows = {"due": self._due, "given": self._given}
-        return {**steps, **rows, "raw": self._raw, "shape": self._shape, "seen": self._seen, "crowd": self._crowd}
+        return {**steps, **rows, "raw": self._raw, "within": self._shape, "seen": self._seen, "crowd": self._crowd}
 
     @property
     def twice(self) -> bool:
@@ -104,15 +104,15 @@ class HistogramModel:
         return self._scales.fine > 0 and bool(self._crowd[0] > 0.5)
 
     def bins(self) -> CountingBins:
-        """The bins of the next window: by the long run or its root, shifted a little from window to window."""
+        """The bins of the next window: by the long run's root, shifted a little from window to window."""
         from sfumato.stream.publishers.adaptive.cells_kernel import cut_bins, long_run, root_of
 
         turn = int(self._seen[0])
         most = max(2, self._most // COARSE) if self.twice else self._most
         count = min(most, FIRST * (turn + 1), CELLS)
         run = long_run(self._raw)
-        followed = run if self.twice else root_of(run, REACH)
-        return CountingBins(*cut_bins(followed, EVEN, count, turn * GOLDEN % 1 if turn else 1.0), run)
+        even = EVEN_TWICE if self.twice else EVEN
+        return CountingBins(*cut_bins(root_of(run, REACH), even, count, turn * GOLDEN % 1 if turn else 1.0), run)
 
     def count(self, values: Numbers, bins: CountingBins) -> Integers:
         """The exact counts of a window's records in its bins: secret until noise falls on them."""
@@ -151,10 +151,11 @@ class HistogramModel:
 
         noisy, bins, size, means, variances, cells = reading
         rows = self._follow_stream(reading)
-        if size > 2 * TAIL:
-            replace_tails(rows, means, variances, bins.edges.astype(np.float64), TAIL)
+        tail = TAIL_TWICE if self.twice else TAIL
+        if size > 2 * tail:
+            replace_tails(rows, means, variances, bins.edges.astype(np.float64), tail)
         weight = min(1.0, size / self._window)
-        gains = (weight * max(1 / (self._seen[0] + extra), 1 / MEMORY) for extra in (1, 2))
+        gains = (weight * max(1 / (self._seen[0] + more), 1 / most) for more, most in ((1, MEMORY), (2, SHAPE_MEMORY)))
         remember(self._raw, self._shape, bins.long_run, noisy, bins.edges, cells, size, *gains)
         crowd = float(means[means > max(CROWDED * self._scales.plain, UNEVEN * size / len(means))].sum()) / size
         self._crowd += max(1 / (self._seen[0] + 1), 0.1) * (crowd - self._crowd)
