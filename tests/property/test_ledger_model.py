@@ -65,18 +65,18 @@ class LedgerMachine(RuleBasedStateMachine):
         shares = {"ana": amount("0.3"), "bea": amount("2")} if named else None
         self.ledger = Ledger.create(self.path, budget, {"version": 1}, analysts=shares)
         self.total = Fraction("0.55") if accountant is Accountant.PURE else Fraction("0.2")
-        own = None if shares is None else {name: self._coin(share) for name, share in shares.items()}
+        own = None if shares is None else {name: self._coin(share, budget) for name, share in shares.items()}
         self.twin = Twin(self.total, own)
         self.version = 1
         self.open_entries: list[tuple[Debit, str, int]] = []
         self.drawn = 0
 
-    def _coin(self, share: Decimal) -> Fraction:
+    def _coin(self, share: Decimal, budget: Budget) -> Fraction:
         if self.accountant is Accountant.PURE:
             return Fraction(share)
         from sfumato.promise.zcdp import rho_of
 
-        return Fraction(rho_of(share, Decimal("1e-5")))
+        return Fraction(rho_of(share, budget.delta - budget.keys))  # the rest of δ finds keys
 
     def _cost(self, price: str) -> Cost:
         return Cost(epsilon=price) if self.accountant is Accountant.PURE else Cost(rho=price)

@@ -2,205 +2,66 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import hashlib
 import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_cells import (
+    DAYS,
+    NAME,
+    READ,
+    REAL,
+    SCHEMA,
+    TEXTS,
+    WHOLE,
+    Open,
+    Row,
+    day,
+    engine,
+    on_spark,
+    plain,
+    real,
+    rows_of_people,
+    whole,
+    word,
+)
 
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import (
     Binned,
+    CandidateGrid,
     ColumnGrid,
     Count,
     Declared,
+    Distinct,
     Measure,
     Persons,
     PositionCounts,
     Present,
-    QueryableRows,
     Request,
-    Tallies,
     Total,
     Unknown,
 )
-from sfumato.dp.rows import open_rows
 from sfumato.dp.rows.condition import Compiler
 from sfumato.dp.rows.dialect import StorageType
 from sfumato.dp.rows.statement import SqlTable, Statement
 from sfumato.engines.spark.queries import SPARK
 from sfumato.promise.unit import ProtectPersons, ProtectRows, Unit
-from sfumato.schema import Attribute, Kind, Role, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Row = dict[str, str | None]
-Open = Callable[[list[Row]], QueryableRows]
+__all__ = ["engine", "on_spark"]  # fixtures
 Holds = Callable[[Row], bool | None]
-MARKS = ("", "?", "-9")
-SCHEMA = Schema(
-    {
-        "person": Attribute("person", Role.IDENTIFIER, missing=("", "?")),
-        "hour": Attribute("hour", Role.QUASI, Kind.INTEGER, bounds=(0, 5), missing=MARKS),
-        "fare": Attribute("fare", Role.OTHER, Kind.NUMBER, bounds=(-2.0, 6.0), missing=MARKS),
-        "day": Attribute("day", Role.OTHER, Kind.DATE, missing=MARKS),
-        'na"me %s': Attribute('na"me %s', Role.QUASI, Kind.CATEGORY, missing=MARKS),
-    }
-)
-NAME = '"na""me %s"'
-WHOLE = (
-    "0",
-    "1",
-    "2",
-    "3",
-    "4",
-    "+5",
-    "07",
-    "-9",
-    "-1",
-    " 3",
-    "3 ",
-    "",
-    "?",
-    "x",
-    "1e2",
-    "2.0",
-    "1_0",
-    "9" * 20,
-    "0" * 41,
-)
-REAL = (
-    "0.5",
-    "-1.25",
-    "5",
-    "6.5",
-    "1e3",
-    "1e400",
-    "1e-300",
-    "inf",
-    "NaN",
-    ".5",
-    "5.",
-    ".",
-    "",
-    "-9",
-    "abc",
-    "1e-99",
-    "0x1",
-)
-DAYS = (
-    "2020-02-29",
-    "2021-02-29",
-    "1999-12-31",
-    "2020-1-5",
-    "0000-01-01",
-    "2020-13-01",
-    "2020-04-31",
-    "infinity",
-    "now",
-    "",
-)
-TEXTS = ("a", "b", "A", "it's", 'say "x"', "a,b", "50%", "a_b", "é", "two\nlines", "?", "", "-9", "\\", " a")
-
-rows_of_people = st.lists(
-    st.fixed_dictionaries(
-        {
-            "person": st.sampled_from(("p1", "p2", "p3", "1:p", "", None)),
-            "hour": st.sampled_from(WHOLE),
-            "fare": st.sampled_from(REAL),
-            "day": st.sampled_from(DAYS),
-            'na"me %s': st.sampled_from(TEXTS),
-        }
-    ),
-    min_size=1,
-    max_size=25,
-)
-
-
-@pytest.fixture(scope="module", params=["csv", "postgres"])
-def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
-    if request.param == "csv":
-        folder = tmp_path_factory.mktemp("rows")
-        yield lambda rows: _csv(folder / "people.csv", rows)
-    else:
-        address = request.getfixturevalue("postgres")
-        with psycopg.connect(address, autocommit=True) as connection:
-            columns = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}" text' for name in SCHEMA.columns)
-            connection.execute("DROP TABLE IF EXISTS people_property")
-            connection.execute(f"CREATE UNLOGGED TABLE people_property ({columns})".encode())
-            yield lambda rows: _table(connection, address, rows)
-            connection.execute("DROP TABLE people_property")
-
-
-@pytest.fixture(scope="module")
-def on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    from sfumato.engines.spark.queries import SparkRows
-
-    folder = tmp_path_factory.mktemp("rows")
-
-    def build(rows: list[Row]) -> QueryableRows:
-        pl.DataFrame(rows, schema=dict.fromkeys(SCHEMA.columns, pl.String)).write_parquet(folder / "people.parquet")
-        return SparkRows.of_folder(folder, SCHEMA, spark.sparkContext.master)
-
-    return build
-
-
-def _csv(path: Path, rows: list[Row]) -> QueryableRows:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(SCHEMA.columns))
-        writer.writeheader()
-        writer.writerows(rows)
-    return open_rows(path, SCHEMA)
-
-
-def _table(connection: psycopg.Connection[Any], address: str, rows: list[Row]) -> QueryableRows:
-    connection.execute("TRUNCATE people_property")
-    with connection.cursor() as cursor:
-        values = [[row[name] for name in SCHEMA.columns] for row in rows]
-        cursor.executemany("INSERT INTO people_property VALUES (%s, %s, %s, %s, %s)", values)
-    return open_rows(f"{address}#people_property", SCHEMA)
-
-
-# The twin: cells read one by one.
-
-
-def whole(text: str | None) -> int | None:
-    if not text or text in MARKS or len(text) > 40 or not re.fullmatch(r"[+-]?[0-9]+", text):
-        return None
-    return int(text) if -(2**63) <= int(text) < 2**63 else None
-
-
-def real(text: str | None) -> float | None:
-    if not text or text in MARKS or not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-        return None
-    _, _, exponent = text.lower().partition("e")
-    return float(text) if abs(int(exponent or 0)) < 250 else None
-
-
-def day(text: str | None) -> int | None:
-    if not text or text in MARKS or not re.fullmatch(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}", text):
-        return None
-    try:
-        return (dt.date(*map(int, text.split("-"))) - dt.date(1970, 1, 1)).days
-    except ValueError:
-        return None
-
-
-def word(text: str | None) -> str | None:
-    return None if text is None or text in MARKS else text
 
 
 def clamped(value: float | None, low: float, high: float) -> float | None:
@@ -210,9 +71,11 @@ def clamped(value: float | None, low: float, high: float) -> float | None:
     return 0.0 if abs(value) < 1e-15 else value
 
 
-def position(value: float | None, grid: ColumnGrid) -> int | None:
+def position(value: float | None, grid: ColumnGrid | CandidateGrid) -> int | None:
     if value is None:
         return None
+    if isinstance(grid, CandidateGrid):
+        return 2 * sum(rung < value for rung in grid.values) + (value in grid.values)
     value = min(max(float(value), grid.low), grid.high)
     return math.floor((value - grid.low) * grid.steps / (grid.high - grid.low) + 0.5)
 
@@ -297,12 +160,14 @@ def conditions(draw: st.DrawFn) -> tuple[str, Callable[[Row], bool | None]]:
 HOURS = Declared("hour", (0, 1, 2, 3, 7))
 FARES = Binned("fare", (-2.0, -1.25, 0.5, 1.0, 1000.0))
 EVEN = Binned("fare", tuple(tenth / 10 for tenth in range(-20, 61)))
+GIVEN = Declared("fare", (-1.25, 0.5, 5.0, 1000.0))
 WORDS = Declared('na"me %s', ("a", "é", 'say "x"', "none"))
 KEYS: dict[str, tuple[Declared | Binned | Unknown, ...]] = {
     "none": (),
     "hours": (HOURS,),
     "fares": (FARES,),
     "even": (EVEN,),
+    "given": (GIVEN,),
     "both": (WORDS, HOURS),
     "unknown": (Unknown('na"me %s'), HOURS),
     "days": (Unknown("day"),),
@@ -312,6 +177,7 @@ FARE, HOUR, DAY = (
     ColumnGrid("hour", 0.0, 4.0, 2**32),
     ColumnGrid("day", 10000.0, 20000.0, 7),
 )
+RUNGS = CandidateGrid("fare", (-2.0, -1.25, 0.0, 0.5, 5.0, 1e15))
 MEASURES: tuple[Measure, ...] = (
     Count(),
     Persons(),
@@ -321,9 +187,14 @@ MEASURES: tuple[Measure, ...] = (
     Total(HOUR, 5, 1),
     PositionCounts(FARE),
     PositionCounts(DAY),
+    Distinct("fare"),
+    Distinct('na"me %s'),
+    Distinct("hour"),
+    PositionCounts(CandidateGrid("fare", (-1.25, 0.5, 0.75, 5.0))),
+    PositionCounts(CandidateGrid("hour", (2.5,))),
+    PositionCounts(RUNGS),
 )
 UNITS: tuple[Unit, ...] = (ProtectRows(), ProtectPersons("person", 2, 2), ProtectPersons("person", 1, 1))
-READ: dict[str, Callable[[str | None], Any]] = {"hour": whole, "fare": real, "day": day, 'na"me %s': word}
 
 
 def key_of(row: Row, key: Declared | Binned | Unknown) -> Any:
@@ -347,44 +218,69 @@ def digest(request: Request, values: list[object]) -> str:
 def hashed_key(key: Declared | Binned | Unknown, cell: Any) -> object:
     if isinstance(key, Binned):
         return key.edges.index(cell)
+    if key is GIVEN:
+        return GIVEN.cells.index(cell)
     if key.column == "day":
         return (dt.date.fromisoformat(cell) - dt.date(1970, 1, 1)).days
     return cell
 
 
-Kept = tuple[tuple[Any, ...], str | None, list[int | None]]
+def spelled(value: Any) -> object:
+    """What is hashed of a value: of a double its whole part and the first bits of the rest."""
+    if not isinstance(value, float):
+        return value
+    if abs(value) >= 9e15:
+        return "-" if value < 0 else "+"
+    return f"{math.floor(value)}:{math.floor((value - math.floor(value)) * 2.0**52)}"
+
+
+Kept = tuple[tuple[Any, ...], str | None, list[int | None], list[Any]]
+
+
+def distinct_columns(request: Request) -> list[str]:
+    return list(dict.fromkeys(m.column for m in request.measures if isinstance(m, Distinct)))
+
+
+def values_alone(request: Request) -> bool:
+    """Whether nothing but persons and the values of one column is asked for: then a value counts once for a person."""
+    return len(distinct_columns(request)) == 1 and all(isinstance(m, Distinct | Persons) for m in request.measures)
 
 
 def slow_rows(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]) -> list[Kept]:
-    """Return each row that is left: its group, its person and its positions."""
+    """Return each row that is left: its group, its person, its positions and the values that are told apart."""
     grids = list(dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | PositionCounts)))
     kept: list[Kept] = []
     for row in rows:
         group = tuple(key_of(row, key) for key in request.keys)
         if counts(row) and None not in group:
             person = row["person"] if row["person"] not in ("", "?") else None
-            kept.append((group, person, [position(READ[grid.column](row[grid.column]), grid) for grid in grids]))
-    unit = request.unit
-    if isinstance(unit, ProtectRows):
+            places = [position(READ[grid.column](row[grid.column]), grid) for grid in grids]
+            kept.append((group, person, places, [READ[column](row[column]) for column in distinct_columns(request)]))
+    if isinstance(request.unit, ProtectRows):
         return kept
+    persons = {row[1] for row in kept} - {None}
+    return [row for person in persons for row in of_one_person([row for row in kept if row[1] == person], request)]
 
-    def group_hash(row: Kept) -> str:
-        keys = [hashed_key(key, cell) for key, cell in zip(request.keys, row[0], strict=True)]
-        return digest(request, [row[1], *keys])
 
-    def row_hash(row: Kept) -> str:
-        keys = [hashed_key(key, cell) for key, cell in zip(request.keys, row[0], strict=True)]
-        return digest(request, [row[1], *keys, *row[2]])
+def of_one_person(kept: list[Kept], request: Request) -> list[Kept]:
+    """Return the rows of one person that are left when the groups and the rows of each are bounded."""
+    assert isinstance(request.unit, ProtectPersons)
 
-    result: list[Kept] = []
-    for person in {row[1] for row in kept} - {None}:
-        groups: dict[str, list[Kept]] = defaultdict(list)
-        for found in kept:
-            if found[1] == person:
-                groups[group_hash(found)].append(found)
-        for name in sorted(groups)[: unit.groups if request.keys else 1]:
-            result += sorted(groups[name], key=row_hash)[: unit.rows]
-    return result
+    def keys_of(row: Kept) -> list[object]:
+        return [row[1], *(hashed_key(key, cell) for key, cell in zip(request.keys, row[0], strict=True))]
+
+    def rank(row: Kept) -> Any:
+        hashed = digest(request, [*keys_of(row), *row[2], *map(spelled, row[3])])
+        alone = values_alone(request) and row[3] == [None]
+        return alone, hashed, [(value is not None, value) for value in row[3]]
+
+    groups: dict[str, list[Kept]] = defaultdict(list)
+    for row in kept:
+        group = groups[digest(request, keys_of(row))]
+        if not (values_alone(request) and row in group):
+            group.append(row)
+    chosen = sorted(groups)[: request.unit.groups if request.keys else 1]
+    return [row for name in chosen for row in sorted(groups[name], key=rank)[: request.unit.rows]]
 
 
 def slow(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]) -> tuple[list[Any], list[list[Any]]]:
@@ -399,11 +295,22 @@ def slow(request: Request, rows: list[Row], counts: Callable[[Row], bool | None]
         cells = sorted(by_group)
     unit = request.unit
     return cells, [
-        [slow_measure(measure, by_group[cell], grids, unit) for cell in cells] for measure in request.measures
+        [
+            len({row[3][distinct_columns(request).index(measure.column)] for row in by_group[cell]} - {None})
+            if isinstance(measure, Distinct)
+            else slow_measure(measure, by_group[cell], grids, unit)
+            for cell in cells
+        ]
+        for measure in request.measures
     ]
 
 
-def slow_measure(measure: Measure, rows: list[Kept], grids: list[ColumnGrid], unit: Unit) -> Any:
+def slow_measure(
+    measure: Count | Persons | Present | Total | PositionCounts,
+    rows: list[Kept],
+    grids: list[ColumnGrid | CandidateGrid],
+    unit: Unit,
+) -> Any:
     if isinstance(measure, Count):
         return len(rows)
     if isinstance(measure, Persons):
@@ -416,16 +323,14 @@ def slow_measure(measure: Measure, rows: list[Kept], grids: list[ColumnGrid], un
     return [places.count(step) for step in range(measure.grid.steps + 1)]
 
 
-def plain(tallies: Tallies) -> tuple[list[Any], list[list[Any]]]:
-    return tallies.cells, [[n if isinstance(n, int) else n.tolist() for n in column] for column in tallies.columns]
-
-
 questions = given(
     rows=rows_of_people,
     condition=conditions(),
     keys=st.sampled_from(sorted(KEYS)),
     unit=st.sampled_from(UNITS),
-    measures=st.lists(st.sampled_from(MEASURES), min_size=1, max_size=4).map(tuple),
+    measures=st.lists(st.sampled_from(MEASURES), min_size=1, max_size=4).map(tuple)
+    | st.sampled_from([(Count(),), (Persons(), Count())])  # nothing tells a person's rows apart
+    | st.sampled_from([(Distinct("fare"),), (Persons(), Distinct('na"me %s'))]),
 )
 
 
@@ -488,6 +393,9 @@ persons_and_others = given(
     rows=rows_of_people,
     keys=st.sampled_from(["none", "hours", "fares", "both"]),
     person=st.sampled_from(["p1", "p2", "1:p"]),
+    measures=st.sampled_from(
+        [(Count(), Persons(), Present(FARE), Total(FARE), PositionCounts(DAY)), (Count(), Persons())]
+    ),
     data=st.data(),
 )
 
@@ -495,22 +403,23 @@ persons_and_others = given(
 @settings(max_examples=25)  # each opens the rows four times
 @persons_and_others
 def test_one_person_moves_nobody_and_order_does_not_matter(
-    engine: Open, rows: list[Row], keys: str, person: str, data: st.DataObject
+    engine: Open, rows: list[Row], keys: str, person: str, measures: tuple[Measure, ...], data: st.DataObject
 ) -> None:
-    nobody_moves(engine, rows, keys, person, data)
+    nobody_moves(engine, rows, keys, person, measures, data)
 
 
 @pytest.mark.long
 @settings(max_examples=10)
 @persons_and_others
 def test_one_person_moves_nobody_on_spark(
-    on_spark: Open, rows: list[Row], keys: str, person: str, data: st.DataObject
+    on_spark: Open, rows: list[Row], keys: str, person: str, measures: tuple[Measure, ...], data: st.DataObject
 ) -> None:
-    nobody_moves(on_spark, rows, keys, person, data)
+    nobody_moves(on_spark, rows, keys, person, measures, data)
 
 
-def nobody_moves(engine: Open, rows: list[Row], keys: str, person: str, data: st.DataObject) -> None:
-    measures = (Count(), Persons(), Present(FARE), Total(FARE), PositionCounts(DAY))
+def nobody_moves(
+    engine: Open, rows: list[Row], keys: str, person: str, measures: tuple[Measure, ...], data: st.DataObject
+) -> None:
     request = Request(measures, ProtectPersons("person", 1, 2), KEYS[keys], secret=b"secret")
     all_rows = plain(engine(rows).collect(request))
     assert plain(engine(data.draw(st.permutations(rows))).collect(request)) == all_rows

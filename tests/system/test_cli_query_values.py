@@ -132,15 +132,23 @@ IMPOSSIBLE = {
 }
 
 
-def test_a_constant_that_no_declared_value_can_equal_is_refused_free(capsys: pytest.CaptureFixture[str]) -> None:
+PRICED = (["query", "--epsilon", "1"], ["plan", "--epsilon", "1"], ["plan", "--error", "5"])
+
+
+@pytest.mark.parametrize("command", PRICED, ids=" ".join)
+def test_a_constant_that_no_declared_value_can_equal_is_refused_free(
+    command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / "L").read_bytes()
     for condition, sentence in IMPOSSIBLE.items():
         capsys.readouterr()
         question = f"SELECT COUNT(*) FROM rides WHERE {condition}"  # noqa: S608
-        assert run(["query", "L", question, "--epsilon", "1"]) == 2, condition
+        assert run([command[0], "L", question, *command[1:]]) == 2, condition
         out, err = capsys.readouterr()
         assert out == ""
         assert sentence in err, condition
         assert len(err.splitlines()) == 1
+    assert (folder / "L").read_bytes() == before
     assert run(["budget", "show", "L", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"] == []
 

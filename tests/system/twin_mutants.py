@@ -14,11 +14,18 @@ from unittest.mock import patch
 
 import numpy as np
 from twin_doors import (
+    CLOCKED,
+    JOINED,
     LEDGER,
+    NAMED,
+    PARTS,
     PERSON,
+    PERSONS,
     SPARK,
     STREAM,
     WIDE,
+    ZCDP_KEYS,
+    ZONES,
     Maker,
     capped_clock,
     changed,
@@ -30,8 +37,13 @@ from twin_doors import (
     registered,
     restored_twice,
     safepub,
+    scraped,
+    sequences,
     several_runs,
+    sliding,
     spark_task,
+    w_event_at_the_limit,
+    w_event_persons,
 )
 
 from sfumato.audit.twin import TwinPath
@@ -39,7 +51,14 @@ from sfumato.audit.twin.neighbours import odd_times
 from sfumato.audit.twin.paths import joined
 from sfumato.cli.main import run as main
 from sfumato.dp.mechanisms import Gaussian, Laplace, RandomizedResponse, Selection, Threshold
-from sfumato.dp.rows.statement import Bounding
+from sfumato.dp.questions import private_bounds
+from sfumato.dp.questions.estimators import Counting
+from sfumato.dp.questions.lookup import Lookup
+from sfumato.dp.questions.private_bounds import BoundChoice
+from sfumato.dp.rows import features
+from sfumato.dp.rows import stages as rows_stages
+from sfumato.dp.rows.bounding import Bounding
+from sfumato.dp.rows.statement import Statement
 from sfumato.dp.session import Session
 from sfumato.dp.share import Norms
 from sfumato.errors import InputError
@@ -48,11 +67,31 @@ from sfumato.local.protocols import randomized_response, unary
 from sfumato.local.protocols.rappor import Rappor
 from sfumato.local.reports.memory import Memory
 from sfumato.local.surveys import attributes
+from sfumato.promise import Overlapping, Together
 from sfumato.promise.cost import Cost
-from sfumato.promise.unit import Neighbours
+from sfumato.promise.unit import Neighbours, ProtectPersons
 from sfumato.random import SecureSource, noise_from
-from sfumato.stream import AdaptiveHistogram, CappedPersons, ClockWindows, NaiveLaplace, RankWindows
-from sfumato.stream.publishers import adaptive, clock, counts, linked, rank
+from sfumato.stream import (
+    AdaptiveHistogram,
+    CappedPersons,
+    ClockStatistics,
+    ClockTotals,
+    ClockWindows,
+    NaiveLaplace,
+    RankWindows,
+    WEventWindows,
+)
+from sfumato.stream.noise import add_gaussian_to_rows, add_noise
+from sfumato.stream.operate.numbers import PublicPage
+from sfumato.stream.publishers import adaptive, clock, counts, linked, rank, w_event
+from sfumato.stream.publishers.statistics import measures
+from sfumato.stream.publishers.statistics import plan as statistic_plan
+from sfumato.stream.publishers.statistics.window import PaneHistory
+from sfumato.stream.publishers.totals import engine
+from sfumato.stream.publishers.totals import kernel as totals_kernel
+from sfumato.stream.publishers.totals.factor import RootPlan
+from sfumato.stream.publishers.totals.measure import Measure
+from sfumato.stream.publishers.totals.prefix import Factored
 from sfumato.tabular.private import safepub as safepub_room
 from sfumato.tabular.private.mondrian import PrivateMondrian, tree
 from sfumato.tabular.private.safepub import sampling
@@ -81,6 +120,16 @@ def put(where: Any, name: str, new: Any) -> Patch:
 def as_it_is() -> Iterator[None]:
     """No change: the mistake is in the claim or in how parts are put together."""
     yield
+
+
+# Mistakes in the pages of a running stream.
+
+public_numbers = PublicPage.collect
+
+
+def cells_for_all(page: PublicPage) -> Iterator[Any]:
+    yield from public_numbers(page)
+    yield page.numbers.steward._cells(page.numbers.intake)
 
 
 # Mistakes in mechanisms.
@@ -112,13 +161,22 @@ def first_one_exact(self: Laplace, values: Sequence[int], noise: Any = None) -> 
 
 # Mistakes behind a question.
 
-true_bounding = Bounding.bound_rows
+true_bounding = Bounding.bound_counts
+true_values = Bounding.bound_values
 true_collect = Session._tallies
 true_scores = Selection.scale
 
 
-def one_row_more(self: Bounding, grouped: str, rows: int, groups: int) -> str:
+def one_row_more(self: Bounding, grouped: str, rows: int, groups: int | None) -> str:
     return true_bounding(self, grouped, rows + 1, groups)
+
+
+def no_bound_after(self: Bounding, grouped: str, rows: int, groups: int | None) -> str:
+    return true_bounding(self, grouped, 10**6, groups)
+
+
+def one_value_more(self: Bounding, grouped: str, rows: int, groups: int) -> str:
+    return true_values(self, grouped, rows + 1, groups)
 
 
 def stumble_over_a_cell(self: Session, *given: Any, **named: Any) -> Any:
@@ -126,6 +184,48 @@ def stumble_over_a_cell(self: Session, *given: Any, **named: Any) -> Any:
     if sum(int(count) for count in found.columns[0]) > 24:
         raise InputError("there are more than 24 rows")
     return found
+
+
+true_persons = features.select_people
+
+
+def everybody_counted(stage: Any, inner: str, cells: Any) -> str:
+    """A quarter of everybody's rows in place of each person's own."""
+    return true_persons(stage, inner, cells).replace("LEAST(COUNT(*)", "LEAST(FLOOR(SUM(COUNT(*)) OVER () / 4)")
+
+
+def all_rows_of_persons(stage: Any, inner: str, cells: Any) -> str:
+    """A row of features for every row of a person, instead of one."""
+    whole = true_persons(stage, inner, cells)
+    person = cells.cell(stage.person.name)
+    return f"SELECT whole.* FROM ({whole}) AS whole JOIN ({inner}) AS each ON whole.{person} = each.{person}"  # noqa: S608
+
+
+@contextmanager
+def features_for_every_row() -> Iterator[None]:
+    """Persons keep all their rows, and nothing bounds them after the stage."""
+    with (
+        patch.object(rows_stages, "select_people", all_rows_of_persons),
+        patch.object(Statement, "_bounded_rows", lambda self, grouped: grouped),
+    ):
+        yield
+
+
+@contextmanager
+def bounds_of_one_row() -> Iterator[None]:
+    """Bounds are chosen as if a person had one row, and the promise does not notice."""
+    with (
+        patch.object(BoundChoice, "_mechanism", lambda self, share: share.selection(1)),
+        patch.object(BoundChoice, "spent", lambda self, share, norms: share.amount),
+    ):
+        yield
+
+
+def nine_times(rungs: Any, margin: int, *, upper: bool) -> list[int]:
+    return [9 * score for score in true_bounds(rungs, margin, upper=upper)]
+
+
+true_bounds = private_bounds.bound_scores
 
 
 # Mistakes in streams.
@@ -160,6 +260,7 @@ def bins_of_the_records(self: AdaptiveHistogram, values: Any, number: int) -> An
 true_naive = NaiveLaplace.push_many
 true_capped = CappedPersons.counted
 true_tick = ClockWindows.tick
+true_statistics = ClockStatistics.tick
 
 
 def withhold_missing(self: NaiveLaplace, batch: Any) -> Any:
@@ -184,6 +285,18 @@ def no_empty_window(self: ClockWindows) -> Any:
         return true_tick(self)
     self._ticks += 1
     return self.push_many(np.empty(0))
+
+
+def noise_for_each_window(self: PaneHistory, run: Any, exact: Any, records: int, number: int) -> Any:
+    """Panes that are kept as they are, and added up before the noise."""
+    self._past[number % self.plan.panes] = exact
+    whole = self._past.sum(axis=0)
+    noisy = [add_noise(run, whole[share.place], share.scale, number) for share in self.plan.shares]
+    return np.concatenate(noisy)[:, None] * np.ones(3)
+
+
+def no_window_of_nobody(self: ClockStatistics) -> Any:
+    return true_statistics(self) if self.held else self.push_many([])
 
 
 def driven_by_records(_: Path) -> TwinPath:
@@ -234,6 +347,45 @@ class SameWords:
 
     def words(self, count: int) -> Any:
         return self._generator.integers(0, 2**32, size=count, dtype=np.uint32)
+
+
+def half_the_sigma(run: Any, exact: Any, sigma: int, first: int, *context: Any) -> Any:
+    return true_gaussian(run, exact, sigma // 2, first, *context)
+
+
+def noise_beside_the_totals(self: Factored, rows: Any) -> Any:
+    """Exact totals plus weighed noise, in floats: the same numbers but for their last bits."""
+    first, _ = self._at.tolist()
+    totals = true_extend(self, rows)
+    last = first + len(rows)
+    drawn = np.empty_like(totals)
+    images = np.empty((last, rows.shape[1]), dtype=np.int64)
+    totals_kernel.weigh(self.factor.weights, self._kept, 0, images)
+    totals_kernel.unweigh(self.factor.inverse, self._noisy[:last] - images, first, drawn)
+    return np.cumsum(self._kept[:last], axis=0)[first:] + drawn
+
+
+def unclamped_steps(self: Measure, windows: Any) -> Any:
+    steps = np.nan_to_num(windows / self._step, posinf=1e12, neginf=-1e12)
+    return np.clip(steps, -1e12, 1e12).astype(np.int64).sum(axis=1, keepdims=True)
+
+
+def count_as_it_is(self: Any, values: Any, number: int) -> Any:
+    """The mean so far from the true number of records."""
+    del values, number
+    totals = self._sums.extend(self._sum[None])
+    self._true = getattr(self, "_true", 0) + int(self._come[0])
+    totals[:, 0] = self._true * self._measure._half
+    self._sum[:] = self._come[:] = 0
+    return self._measure.rows(totals, self._come)
+
+
+def exact_distance(self: Any, exact: Any, scale: Fraction, number: int, *context: Any) -> Any:
+    return exact if context[0] == "distance" else add_noise(self._run, exact, scale, number, *context)
+
+
+true_gaussian = add_gaussian_to_rows
+true_extend = Factored.extend
 
 
 # Mistakes in tables.
@@ -383,8 +535,52 @@ MUTANTS = [
     ),
     Mutant(
         "question: one row of a person too many",
-        put(Bounding, "bound_rows", one_row_more),
+        put(Bounding, "bound_counts", one_row_more),
         question("SELECT COUNT(*) FROM rides", PERSON),
+    ),
+    Mutant(
+        "public join: the copies of a row are forgotten",
+        put(Lookup, "copies", property(lambda self: 1)),
+        question(NAMED, public={"zones": ZONES}),
+        quick=True,
+    ),
+    Mutant(
+        "private join: a person's rows are not bounded after it",
+        put(Bounding, "bound_counts", no_bound_after),
+        question(JOINED, PERSON, tables=PARTS),
+    ),
+    Mutant(
+        "question: different values without the rows of a person",
+        put(Counting, "norms", lambda self, norms: norms.per_person()),
+        question("SELECT COUNT(DISTINCT cost) FROM rides", PERSON),
+        quick=True,
+    ),
+    Mutant(
+        "question: one value of a person too many",
+        put(Bounding, "bound_values", one_value_more),
+        question("SELECT COUNT(DISTINCT cost) FROM rides", PERSON),
+    ),
+    Mutant(
+        "question: features of everybody's rows",
+        put(rows_stages, "select_people", everybody_counted),
+        question(PERSONS, WIDE),
+    ),
+    Mutant("question: a row of features for every row", features_for_every_row, question(PERSONS, WIDE), quick=True),
+    Mutant(
+        "question: private bounds move by 9",
+        put(private_bounds, "bound_scores", nine_times),
+        question("SELECT BOUNDS(cost) FROM rides", PERSON),
+        quick=True,
+    ),
+    Mutant(
+        "question: private bounds without the rows of a person",
+        bounds_of_one_row,
+        question("SELECT BOUNDS(cost) FROM rides", ProtectPersons("rider", rows=5)),
+    ),
+    Mutant(
+        "question: unknown keys under zcdp, a threshold too low",
+        put(Threshold, "least", property(lambda _: 3)),
+        question("SELECT zone, COUNT(*) FROM rides GROUP BY zone", WIDE, budget=ZCDP_KEYS, rho="0.5", delta="1e-5"),
     ),
     Mutant("question: a refusal by rows", put(Session, "_tallies", stumble_over_a_cell), question(COUNTS)),
     Mutant(
@@ -440,6 +636,62 @@ MUTANTS = [
     ),
     Mutant("persons before the clock, by value", as_it_is, capped_clock(Neighbours.VALUE), quick=True),
     Mutant(
+        "totals: half the sigma",
+        put(engine, "add_gaussian_to_rows", half_the_sigma),
+        registered("publisher RunningTotals", 2),
+        quick=True,
+    ),
+    Mutant(
+        "totals: the reach inside blocks forgotten",
+        put(RootPlan, "reach", property(lambda self: self.top.reach)),
+        registered("publisher RunningTotals", 2),
+        quick=True,
+    ),
+    Mutant(
+        "totals: exact totals and noise added in floats",
+        put(Factored, "extend", noise_beside_the_totals),
+        registered("publisher RunningTotals", 2),
+        quick=True,
+    ),
+    Mutant(
+        "totals: a histogram's record in one bin only",
+        put(Measure, "moves", property(lambda self: (1, 1))),
+        registered("publisher RunningTotals", 6),
+    ),
+    Mutant(
+        "totals: values not clamped",
+        put(Measure, "of_windows", unclamped_steps),
+        registered("publisher RunningTotals"),
+    ),
+    Mutant(
+        "totals: the mean by the true count",
+        put(ClockTotals, "release", count_as_it_is),
+        registered("publisher TimedWindows", 4),
+        quick=True,
+    ),
+    Mutant(
+        "w-event: what was spent is forgotten",
+        put(w_event, "distributed", lambda spent: w_event.UNITS // 2),
+        sequences("distribution"),
+        quick=True,
+    ),
+    Mutant(
+        "w-event: shares are absorbed and not given back",
+        put(w_event, "absorbed", lambda spent: w_event.UNITS // 3 * 3),
+        sequences("absorption"),
+        quick=True,
+    ),
+    Mutant(
+        "w-event: an exact distance",
+        put(WEventWindows, "add_noise", exact_distance),
+        w_event_at_the_limit,
+    ),
+    Mutant(
+        "w-event: persons uncapped in a window",
+        put(CappedPersons, "counted", one_record_more),
+        w_event_persons,
+    ),
+    Mutant(
         "clock: the count without noise",
         put(ClockWindows, "release", exact_size),
         registered("publisher ClockWindows"),
@@ -453,7 +705,59 @@ MUTANTS = [
     Mutant(
         "clock: half the noise of counts", put(clock, "noise_scale", half_of), registered("publisher ClockWindows", 2)
     ),
+    Mutant(
+        "statistics: half the scale",
+        put(statistic_plan, "noise_scale", half_of),
+        registered("publisher StatisticWindows"),
+        quick=True,
+    ),
+    Mutant(
+        "statistics: values not clamped",
+        put(measures, "clamp", lambda values, bounds: np.nan_to_num(values, posinf=1e9, neginf=-1e9)),
+        registered("publisher StatisticWindows"),
+        quick=True,
+    ),
+    Mutant(
+        "statistics: a changed value counted once",
+        put(measures.BinCounts, "sensitivity", lambda self, neighbours: 1),
+        registered("publisher StatisticWindows", 4),
+        quick=True,
+    ),
+    Mutant(
+        "statistics: of several parts one alone is charged",
+        put(Together, "privacy", lambda self, near: self.parts[-1].privacy(near)),
+        registered("publisher ClockStatistics"),
+        quick=True,
+    ),
+    Mutant(
+        "statistics: a choice in several windows is paid for once",
+        put(Overlapping, "privacy", lambda self, near: self.mechanism.privacy(near)),
+        sliding("median"),
+        quick=True,
+    ),
+    Mutant(
+        "statistics: noise drawn anew for each window",
+        put(PaneHistory, "release", noise_for_each_window),
+        sliding("count, mean, histogram"),
+        quick=True,
+    ),
+    Mutant(
+        "statistics: windows without records kept silent",
+        put(ClockStatistics, "tick", no_window_of_nobody),
+        registered("publisher ClockStatistics"),
+        quick=True,
+    ),
     Mutant("clock: driven by records", as_it_is, driven_by_records, quick=True),
+    Mutant(
+        "metrics: records told where they are hidden",
+        put(PublicPage, "tells_records", new=True),
+        command(CLOCKED, called=scraped),
+    ),
+    Mutant(
+        "metrics: cells that failed told",
+        put(PublicPage, "collect", cells_for_all),
+        command(f"{STREAM} rank", called=scraped),
+    ),
     Mutant("ledger: event level taken for presence", as_it_is, presence_of_events, quick=True),
     Mutant(
         "checkpoint: restored and drawn again",

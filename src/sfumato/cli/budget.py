@@ -14,6 +14,7 @@ from sfumato.cli.input_options import InputOptions, tell_sentences
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Flag
 from sfumato.cli.progress import steps
+from sfumato.cli.tables import Numbers, named_tables, numbers_of, unit_of, with_schemas
 
 LedgerFile = Annotated[Path, Parameter(name="LEDGER")]
 ENTRIES_SHOWN = 20
@@ -24,12 +25,15 @@ def create(
     ledger: LedgerFile,
     /,
     *,
-    data: str,
-    schema: Path,
+    data: Annotated[tuple[str, ...], Parameter(negative=(), metavar="FILE")],
+    schema: Annotated[tuple[Path, ...], Parameter(negative=(), metavar="FILE")],
     epsilon: str,
     delta: str = "0",
+    delta_keys: str = "0",
     accountant: Literal["pure", "zcdp"] = "pure",
     protect: str = "rows",
+    person: str | None = None,
+    rows: Numbers = (),
     neighbours: Literal["presence", "value"] = "presence",
     analyst: Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=EPSILON", show_default=False)] = (),
     deadline: float = 1.0,
@@ -45,11 +49,15 @@ def create(
     Args:
         ledger: File to make; keep it safe, and never restore an older copy of it.
         data: CSV (also .gz), Excel or Parquet file, a folder for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
-        schema: TOML file that declares types, bounds and categories, without looking at the rows.
+            Repeat it for several tables of the same persons, as FILE or NAME=FILE.
+        schema: TOML file that declares types, bounds and categories, without looking at the rows; one for each table.
         epsilon: The privacy loss that all answers together may reach.
         delta: Probability that this bound fails; needed by zcdp, and to find keys that are not declared.
+        delta_keys: The part of delta that may find keys under zcdp; pure accounting uses all of delta for that.
         accountant: How losses add up: pure ε, or zero-concentrated (less noise for many questions).
         protect: The unit: rows, or person:ID:ROWS:GROUPS for at most ROWS rows in each of at most GROUPS groups.
+        person: The same as --protect person:ID:1:1.
+        rows: So many rows of a person are joined from a table, where another one is joined with it.
         neighbours: What differs between neighbouring data sets: one unit is present or absent, or has other values.
         analyst: Who may ask, and up to which ε of their own; may be repeated. Without it anybody may.
         deadline: Every answer leaves after exactly this many seconds, to hide timing; 0 hides nothing.
@@ -60,6 +68,7 @@ def create(
     from sfumato.dp.ledger.shares import read_shares
     from sfumato.dp.ledger.terms import Terms
     from sfumato.dp.session import Session
+    from sfumato.errors import ParameterError
     from sfumato.promise.cost import Accountant, Budget, amount
     from sfumato.schema import Schema
     from sfumato.stream.screens.times import duration
@@ -67,24 +76,36 @@ def create(
 
     span = None if horizon is None else duration(horizon)
     terms = Terms(deadline=deadline, horizon=span, population=population, other_people=other_people)
-    budget = Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=Accountant(accountant))
+    kept = Accountant(accountant)
+    budget = Budget(epsilon=amount(epsilon), delta=amount(delta), accountant=kept, keys=amount(delta_keys))
     shares = read_shares(analyst)
     with steps(1) as step:
         step("reading")
-        declared = reading.under(intake.declared(Schema.from_toml(schema)))
-        rows: Any = data
+        declared = [reading.under(intake.declared(Schema.from_toml(path))) for path in schema]
+        given, schemas = with_schemas(named_tables(data), declared)
         if engine.spark:
-            reading.refuse_layout("spark", declared)
+            if not isinstance(given, str):
+                raise ParameterError("the engine spark keeps one table under a ledger; leave --engine out, or give one")
+            reading.refuse_layout("spark", schemas)
             from sfumato.engines.spark.queries import SparkRows
 
-            rows = SparkRows.of_folder(data, declared, engine.master)
+            given = SparkRows.of_folder(given, schemas, engine.master)
         session = Session.create(
-            ledger, rows, declared, budget, protect=protect, neighbours=neighbours, analysts=shares, terms=terms
+            ledger,
+            given,
+            schemas,
+            budget,
+            protect=unit_of(protect, person),
+            neighbours=neighbours,
+            analysts=shares,
+            terms=terms,
+            rows=numbers_of(rows),
         )
     tell_sentences(session.rows.guesses)
-    intake.tell(session.parse_report, IN_ANSWERS)
+    intake.tell_tables(session.parse_reports, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
-    sys.stdout.write(f"  questions call the table {session.table}\n")
+    names = list(session.tables.schemas) or [session.table]
+    sys.stdout.write(f"  questions call the table{'s' * (len(names) > 1)} {', '.join(names)}\n")
     return 0
 
 
@@ -95,6 +116,7 @@ def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
         ledger: The ledger file.
         json: Print everything as JSON.
     """
+    from sfumato.dp.dataset import facts_by_table
     from sfumato.dp.ledger.ledger import Ledger
     from sfumato.dp.ledger.statement import statement
     from sfumato.dp.questions.compiled import short_words
@@ -104,8 +126,9 @@ def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
         sys.stdout.write(json_text.dumps(statement(opened), indent=2, ensure_ascii=False) + "\n")
         return 0
     facts = opened.facts
+    tables = ", ".join(facts_by_table(facts))
     lines = [
-        f"{ledger}: {facts['table']}, version {opened.version}, protecting {facts['protect']} ({facts['neighbours']})",
+        f"{ledger}: {tables}, version {opened.version}, protecting {facts['protect']} ({facts['neighbours']})",
         f"  budget {opened.budget.total}  spent {opened.spent}  left {opened.left}",
         *([f"  FROZEN: {opened.frozen}"] if opened.frozen else []),
     ]
@@ -166,7 +189,7 @@ def new_version(
     ledger: LedgerFile,
     /,
     *,
-    data: str,
+    data: Annotated[tuple[str, ...], Parameter(negative=(), metavar="FILE")],
     reading: InputOptions = InputOptions(),
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
@@ -175,21 +198,22 @@ def new_version(
 
     Args:
         ledger: The ledger file.
-        data: The new file, or the same one with its new content.
+        data: The new file, or the same one with its new content; of several tables NAME=FILE, for each that changed.
     """
     from sfumato.dp.session import Session
     from sfumato.table.parse_report import IN_ANSWERS
 
-    rows: Any = data
+    tables = named_tables(data)
+    rows: Any = data[0] if len(data) == 1 and [*tables.values()] == [*data] else tables
     if engine.spark:
         from sfumato.engines.spark.queries import SparkRows
 
-        rows = SparkRows.of_ledger(ledger, engine.master, data)
+        rows = SparkRows.of_ledger(ledger, engine.master, data[0])
     with steps(1) as step:
         step("reading")
         session = Session.open(ledger, data=rows)
         number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
     tell_sentences(session.rows.guesses)
-    intake.tell(session.parse_report, IN_ANSWERS)
+    intake.tell_tables(session.parse_reports, IN_ANSWERS)
     sys.stdout.write(f"{ledger}: the data are now version {number}\n")
     return 0

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from sfumato.cli.terminal import single_line
 
 if TYPE_CHECKING:
-    from sfumato.evaluate import Candidate
+    from sfumato.evaluate import Candidate, Comparison
 
 STEWARD = "Do not publish: for the data steward alone, since it is computed from the original rows."
 NO_ROWS = "For the data steward: simulated on made-up rows; no row of the table was read."
 COUNTS = ("classes", "starred", "added", "withheld")
 LONGEST = 18
+LONGEST_SCORE = 32
+PEOPLE = "journalist, marketer: chance to find a person of the population in the smallest class, and on average"
 LEGEND = (
     "loss: detail of quasi-identifiers that is lost, of all cells (0 none, 100 all); ~ simulated on made-up rows",
     "starred, withheld: rows released as * alone, and not released; added: rows that belong to nobody",
     "highest, mean: chance to find a person of the smallest class, and of all, for whoever knows the quasi-identifiers",
     "guess: largest share of one value of the column in a class, which is how sure a guess can be",
+    "column: total variation of the column that moved most; pair: largest change of a tie (Cramér's V, correlation)",
 )
 
 
@@ -31,11 +34,20 @@ class CandidateLines:
     ['candidate', 'loss', '%']
     """
 
-    def __init__(self, names: Sequence[str], sensitive: Sequence[str], scores: Sequence[str] = ()) -> None:
-        self.sensitive, self.scores = list(sensitive), list(scores)
+    def __init__(
+        self, names: Sequence[str], sensitive: Sequence[str], scores: Sequence[str] = (), *, people: bool = False
+    ) -> None:
+        self.sensitive, self.scores, self.people = list(sensitive), list(scores), people
         self._width = max(len("candidate"), *(len(single_line(name)) for name in names))
         guesses = [f"guess {_short(name)} %" for name in self.sensitive]
-        self._titles = ["loss %", *COUNTS, "highest %", "mean %", *guesses, *map(_short, self.scores), "seconds"]
+        among = ["journalist %", "marketer %"] if people else []
+        self._titles = ["loss %", *COUNTS, "highest %", "mean %", *among, *guesses, "column %", "pair %"]
+        self._titles += [*(_short(name, LONGEST_SCORE) for name in self.scores), "seconds"]
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> Self:
+        """Return the lines of a comparison that is about to begin."""
+        return cls(comparison.names, comparison.sensitive, comparison.scores, people=comparison.counts_people)
 
     @property
     def header(self) -> str:
@@ -57,17 +69,21 @@ class CandidateLines:
         return "\n    ".join(["  ".join([name, *cells]), *map(single_line, remarks)])
 
     def _cells(self, candidate: Candidate) -> list[str]:
-        rows = candidate.rows
+        rows, distances = candidate.rows, candidate.distances
         counts = [candidate.classes, *((rows.starred, rows.added, rows.withheld) if rows else (None,) * 3)]
+        among = [_percent(candidate.journalist_risk), _percent(candidate.marketer_risk)] if self.people else []
         guesses = [_percent(candidate.guesses.get(name)) for name in self.sensitive]
         scores = ["–" if (score := candidate.scores.get(name)) is None else f"{score:.4g}" for name in self.scores]
+        moved = [None, None] if distances is None else [distances.worst_column, distances.worst_pair]
         loss = _percent(candidate.loss)
         return [
             f"~{loss}" if candidate.simulated and candidate.loss is not None else loss,
             *("–" if number is None else f"{number}" for number in counts),
             _percent(candidate.highest_risk),
             _percent(candidate.mean_risk),
+            *among,
             *guesses,
+            *(_percent(None if worst is None else worst[1]) for worst in moved),
             *scores,
             "–" if candidate.seconds is None else f"{candidate.seconds:.2f}",
         ]
@@ -99,6 +115,6 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.2f}"
 
 
-def _short(name: str) -> str:
+def _short(name: str, longest: int = LONGEST) -> str:
     shown = single_line(name)
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.engine import EngineOptions
-from sfumato.cli.input_options import InputOptions, read_told
+from sfumato.cli.input_options import InputOptions, read_told, tell_sentences
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Columns, Flag, TableInput, Whole, names
 from sfumato.cli.progress import steps
@@ -21,6 +21,7 @@ from sfumato.errors import ParameterError
 if TYPE_CHECKING:
     from sfumato.evaluate import Measures
     from sfumato.evaluate.agreement import Agreement
+    from sfumato.models import Population
     from sfumato.release import Card
     from sfumato.schema import Schema
     from sfumato.table import ParseReport, Table
@@ -99,6 +100,8 @@ def check(
             if population is not None:
                 agreement = compare_population(agreement, asked.card, read_population(str(population)))
         if asked.there(given.names):
+            if population is not None:
+                _tell_guesses(read_population(str(population)))
             weighed: Any = {"c": c, "models": models, "weights": given.weights}
             found = measure(given.table, asked.quasi, asked.sensitive, schema=asked.schema, **weighed)
     if found is None:  # a column of the card is missing: there is nothing to measure
@@ -106,6 +109,12 @@ def check(
     intake.tell(given.report, IN_TABLES)
     broken = [line for entry in wanted if (line := entry.breach(found))]
     return _say(found, broken, agreement, card, json=json)
+
+
+def _tell_guesses(population: Population) -> None:
+    """Tell the steward what was guessed about the population's file."""
+    guesses = () if population.table is None else population.table.guesses
+    tell_sentences(f"population '{population.name}': {guess}" for guess in guesses)
 
 
 @dataclass(frozen=True)

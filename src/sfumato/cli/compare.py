@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from sfumato import plugins
 from sfumato.cli.algorithms import AlgorithmOptions, ModelOptions
 from sfumato.cli.anonymize import anonymize
-from sfumato.cli.candidate_lines import LEGEND, NO_ROWS, STEWARD, CandidateLines, json_line
+from sfumato.cli.candidate_lines import LEGEND, NO_ROWS, PEOPLE, STEWARD, CandidateLines, json_line
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.options import Columns, Flag, RoleOptions, TableInput, Whole, names
@@ -66,6 +66,7 @@ def compare(
     reading: InputOptions = InputOptions(),
     intake: IntakeOptions = IntakeOptions(),
     target: str | None = None,
+    regression: Annotated[tuple[str, ...], Parameter(negative=(), metavar="MODEL", show_default=False)] = (),
     made_up_rows: Whole = MADE_UP_ROWS,
     html: Annotated[Path | None, Parameter(metavar="PAGE")] = None,
     release: Annotated[str | None, Parameter(metavar="NAME")] = None,
@@ -85,6 +86,7 @@ def compare(
             postgresql://USER@HOST/DATABASE#TABLE.
         algorithms: Algorithms to try, separated by commas; each with the parameters that it takes.
         target: Column that a classifier learns from each candidate, tested on the original rows; needs scikit-learn.
+        regression: Model to fit on the table and on each candidate, as in "income ~ age + sex"; may be repeated.
         made_up_rows: How many rows to make up for private algorithms: a number that is public.
         html: HTML file for the comparison, with a picture of risk and loss; do not publish it.
         release: Make the candidate of this name, as sfumato anonymize does with its parameters; needs -o.
@@ -116,7 +118,7 @@ def compare(
             step("reading")
             private = all(proposal.anonymizer.private for proposal in proposals)
             original = None if private else _read(table, schema, intake, staging)
-            comparison = _compare_proposals(original, schema, proposals, target, made_up_rows or 0)
+            comparison = _compare_proposals(original, schema, proposals, made_up_rows, target, regression)
             shown.take_all(comparison, step, interrupts)
         remarks = [] if shown.interrupted else comparison.remarks
         if page is not None:
@@ -133,13 +135,15 @@ class _Shown:
     def __init__(self, *, json: bool) -> None:
         self.candidates: list[Candidate] = []
         self.interrupted = False
-        self._json, self._all, self._private = json, 0, False
+        self._json, self._all = json, 0
+        self._legend: tuple[str, ...] = LEGEND
         self._terminal, self._output = sys.stdout.isatty(), sys.stdout
 
     def take_all(self, comparison: Comparison, step: Steps, interrupts: Interrupts) -> None:
         """Print every candidate; Ctrl-C ends it, and what is there stays."""
-        self._all, self._private = len(comparison), comparison.private
-        lines = CandidateLines(comparison.names, comparison.sensitive, comparison.scores)
+        self._all = len(comparison)
+        self._legend = (*LEGEND, PEOPLE) if comparison.counts_people else LEGEND
+        lines = CandidateLines.of(comparison)
         if not self._json:
             self._print(NO_ROWS if comparison.private else STEWARD)
             self._print(lines.header)
@@ -165,7 +169,7 @@ class _Shown:
         if not self._json:
             lines = [f"no other candidate has less loss and no more risk: {', '.join(best)}"] if best else []
             page = [] if html is None else [f"page (do not publish): {html}"]
-            for text in (*lines, *LEGEND, *remarks, *page):
+            for text in (*lines, *self._legend, *remarks, *page):
                 self._print(single_line(text))
         if self.interrupted:
             sys.stderr.write(f"sfumato: {STOPPED.format(done=len(self.candidates), all=self._all)}\n")
@@ -202,11 +206,17 @@ def _read(table: Path | str, schema: Schema, intake: IntakeOptions, staging: Sta
 
 
 def _compare_proposals(
-    table: Table | None, schema: Schema, proposals: Sequence[Proposal], target: str | None, made_up_rows: int
+    table: Table | None,
+    schema: Schema,
+    proposals: Sequence[Proposal],
+    made_up_rows: int | None,
+    target: str | None,
+    regressions: Sequence[str],
 ) -> Comparison:
     from sfumato.evaluate import Comparison
 
-    return Comparison.of(table, schema, proposals, target=target, made_up_rows=made_up_rows)
+    further: Any = {"target": target, "regressions": regressions, "made_up_rows": made_up_rows or 0}
+    return Comparison.of(table, schema, proposals, **further)
 
 
 def _page(candidates: Sequence[Candidate], comparison: Comparison, remarks: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,6 +48,18 @@ class IntakeOptions:
         self.say(report, fate)
         if report is not None and self.parse_report is not None:
             write_durably(self.parse_report, _as_text(report).encode())
+
+    def tell_tables(self, reports: Mapping[str, ParseReport | None], fate: Fate) -> None:
+        """The same for several tables; a file then holds a report for each, by its name."""
+        if len(reports) == 1:
+            self.tell(next(iter(reports.values())), fate)
+            return
+        for name, report in reports.items():
+            lines = [] if report is None else report.lines(fate)
+            sys.stderr.writelines(f"sfumato: table {name}: {single_line(line)} {STEWARD}\n" for line in lines)
+        if self.parse_report is not None:
+            found = {name: report.as_json() for name, report in reports.items() if report is not None}
+            write_durably(self.parse_report, (json_text.dumps(found, indent=2, ensure_ascii=False) + "\n").encode())
 
     def say(self, report: ParseReport | None, fate: Fate) -> None:
         """Print what the steward must know of the cells."""

@@ -153,7 +153,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     "query": ("query:query", "Ask a question in SQL; the answer has noise, and its price is debited first."),
     "plan": (
         "plan:plan",
-        "Say which ε keeps the error below a bound; nothing is spent. Exit code 1 if the budget left is too small.",
+        "Say which ε keeps the error below a bound, or which error a price buys; nothing is spent, no row is seen.",
     ),
     "local perturb": (
         "local:perturb",

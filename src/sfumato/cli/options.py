@@ -20,8 +20,8 @@ def _whole(_hint: object, tokens: Sequence[Token]) -> int:
     return int(tokens[0].value)
 
 
-def _place(_hint: object, tokens: Sequence[Token]) -> Path | str:
-    """Return a file, or the address of a table in a database as it was written."""
+def as_place(_hint: object, tokens: Sequence[Token]) -> Path | str:
+    """Return a file, or the address of a database or a broker as it was written."""
     text = tokens[0].value
     return text if "://" in text else Path(text)
 
@@ -32,7 +32,7 @@ Columns = Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMNS", s
 FormulaChoice = Literal["neutralise", "keep"]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Input = Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)]
-TableInput = Annotated[Path | str, Parameter(name="IN", converter=_place, allow_leading_hyphen=True)]
+TableInput = Annotated[Path | str, Parameter(name="IN", converter=as_place, allow_leading_hyphen=True)]
 
 
 def bounded(given: int | None, option: str, most: int = MOST_TRIALS) -> int:

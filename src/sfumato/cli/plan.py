@@ -1,4 +1,4 @@
-"""The command that says which price an accuracy needs."""
+"""The command that plans a question: which price an accuracy needs, or which accuracy a price buys."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from sfumato.cli.budget import LedgerFile
 from sfumato.cli.options import Flag, Whole
 from sfumato.cli.query import Question
+from sfumato.cli.tables import PublicOptions
 
 
 def plan(
@@ -14,27 +15,41 @@ def plan(
     question: Question,
     /,
     *,
-    error: float,
+    error: float | None = None,
+    epsilon: str | None = None,
+    rho: str | None = None,
+    delta: str = "0",
     confidence: float = 0.95,
     rows: Whole = None,
+    analyst: str = "analyst",
     json: Flag = False,
+    tables: PublicOptions = PublicOptions(),
 ) -> int:
-    """Say which ε keeps the error below a bound; nothing is spent. Exit code 1 if the budget left is too small.
+    """Say which ε keeps the error below a bound, or which error a price buys; nothing is spent, no row is seen.
+
+    Give one of --error, --epsilon and --rho. Exit code 1 if the budget left is too small.
 
     Args:
         ledger: The ledger file.
         question: The question in SQL.
-        error: The largest error wanted: of a count, sum, mean or variance; of a quantile in rows of rank.
+        error: The largest error wanted of any answer, in the unit of the answer.
+        epsilon: A price, to see which error it buys; under a zcdp ledger it buys ρ = ε²/2.
+        rho: A price under a zcdp ledger.
+        delta: The extra price of finding keys that are not declared, to see their threshold.
         confidence: Probability that the error stays below the bound.
-        rows: A public guess of how many rows a group has; needed for means and variances.
+        rows: A public guess of how many rows a group has; the errors of means, variances and quantiles need it.
+        analyst: Who would ask.
         json: Print the plan as JSON.
     """
     from sfumato.dp.session import Session
 
-    made = Session.open(ledger).plan(question, error=error, confidence=confidence, rows=rows)
+    session = Session.open(ledger)
+    asked = session.question(question, public=tables.tables())
+    made = session.plan(asked, error, confidence, rows, epsilon=epsilon, rho=rho, delta=delta, analyst=analyst)
     if json:
         sys.stdout.write(made.to_json() + "\n")
-    else:
-        left = "" if made.affordable else "; the budget left is too small"
-        sys.stdout.write(f"epsilon {made.epsilon} keeps the error within {made.error:g} ({confidence:.0%}){left}\n")
+        return 0 if made.affordable else 1
+    if error is not None:
+        sys.stdout.write(f"epsilon {made.epsilon} keeps the error within {made.error:g} ({100 * confidence:g} %)\n")
+    sys.stdout.write(made.to_text() + "\n")
     return 0 if made.affordable else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,12 +14,16 @@ from sfumato.cli.engine import EngineOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.options import Flag, FormulaChoice, Whole
 from sfumato.cli.progress import steps
+from sfumato.cli.tables import PublicOptions
 from sfumato.core.files import Staging
+from sfumato.errors import ParameterError
 
 if TYPE_CHECKING:
     from sfumato.dp.answer import Answer
+    from sfumato.dp.questions.query import Query
 
 Question = Annotated[str, Parameter(name="SQL")]
+Given = Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=VALUES", show_default=False)]
 
 
 def query(
@@ -34,11 +39,14 @@ def query(
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
     rows: Whole = None,
+    keys: Given = (),
+    candidates: Given = (),
     force: Flag = False,
     naming: NamingOptions = NamingOptions(),
     formulas: FormulaChoice = "neutralise",
     json: Flag = False,
     engine: EngineOptions = EngineOptions(),
+    tables: PublicOptions = PublicOptions(),
 ) -> int:
     """Ask a question in SQL; the answer has noise, and its price is debited first.
 
@@ -47,7 +55,7 @@ def query(
 
     Args:
         ledger: The ledger file.
-        question: SELECT of COUNT, SUM, AVG, VAR_POP, MIN, MAX, MEDIAN, QUANTILE with WHERE and GROUP BY.
+        question: SELECT of COUNT, SUM, AVG, VAR_POP, MIN, MAX, MEDIAN, QUANTILE, BOUNDS with JOIN, WHERE, GROUP BY.
         epsilon: The price; under a zcdp ledger it buys ρ = ε²/2.
         rho: The price under a zcdp ledger.
         delta: The extra price of finding keys that are not declared.
@@ -56,12 +64,15 @@ def query(
         post: Post-processing, which costs nothing.
         plot: SVG file with a picture of the answer.
         rows: Public guess of the rows in a group; a MIN, MAX or quantile that the noise would hide is then refused.
+        keys: Keys of a group, declared by you without looking at the rows: NAME=A,B,C, NAME=FILE.csv (or .parquet),
+            NAME=2026-01-01..2026-03-31/week.
+        candidates: Values among which quantiles of a column are chosen: NAME=0,5,10.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
             before them, keep leaves them.
         json: Print the answer with its card as JSON.
     """
-    from sfumato.dp.answer import AnswerFiles
+    from sfumato.dp.answer_files import AnswerFiles
     from sfumato.dp.session import Session
 
     def draw(answer: Answer) -> str:
@@ -69,7 +80,10 @@ def query(
 
         return answer_picture(answer)
 
-    with Staging(force=force, inputs=_files_read(ledger) if force else ()) as staging, steps(1) as step:
+    with (
+        Staging(force=force, inputs=[*_files_read(ledger), *tables.files] if force else ()) as staging,
+        steps(1) as step,
+    ):
         files, names = AnswerFiles.place(staging, output, plot), naming.build()  # before anything is paid
         step("asking")
         data: Any = None
@@ -78,7 +92,8 @@ def query(
 
             data = SparkRows.of_ledger(ledger, engine.master)
         session = Session.open(ledger, data=data)
-        answer = session.sql(question, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
+        asked = with_given(session.question(question, public=tables.tables()), keys, candidates)
+        answer = session.ask(asked, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
         files.write(answer, draw, names, formulas)
     if json:
         sys.stdout.write(answer.to_json() + "\n")
@@ -91,6 +106,26 @@ def query(
     return 0
 
 
+def with_given(asked: Query, keys: Sequence[str], candidates: Sequence[str]) -> Query:
+    """Return a question with the keys and candidates that options give, each as NAME=VALUES."""
+    from sfumato.dp.questions.given_keys import read_keys
+
+    for option in keys:
+        name, values = _named(option, "--keys")
+        asked = asked.with_keys({name: read_keys(name, values).values})
+    for option in candidates:
+        name, values = _named(option, "--candidates")
+        asked = asked.with_candidates({name: [value.strip() for value in values.split(",")]})
+    return asked
+
+
+def _named(option: str, flag: str) -> tuple[str, str]:
+    name, between, values = option.partition("=")
+    if not (name and between and values):
+        raise ParameterError(f"{flag} is '{option}'; write {flag} NAME=VALUES")
+    return name, values
+
+
 def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
     """Return the rows as CSV, or where they are."""
     from sfumato.table.formats.formulas import neutralise
@@ -101,7 +136,8 @@ def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
 
 
 def _files_read(ledger: Path) -> list[str | Path | None]:
-    """Return the ledger's own file and, if it is one, that of the rows."""
+    """Return the ledger's own file and those of its rows."""
+    from sfumato.dp.dataset import facts_by_table
     from sfumato.dp.ledger.ledger import Ledger
 
-    return [ledger, Ledger.open(ledger).facts.get("data")]
+    return [ledger, *(table.get("data") for table in facts_by_table(Ledger.open(ledger).facts).values())]

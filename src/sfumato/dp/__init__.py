@@ -6,11 +6,16 @@ the aggregate runs where the rows are (`sfumato.dp.rows`).
 
 from sfumato.dp import sensitivity
 from sfumato.dp.answer import Answer
-from sfumato.dp.budget_split import Plan
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.mechanisms import ExponentialMechanism, Gaussian, Laplace, RandomizedResponse, ReportNoisyMax
+from sfumato.dp.plan import Plan
+from sfumato.dp.questions.column import ColumnExpression, col, when
+from sfumato.dp.questions.given_keys import Keys, dates
+from sfumato.dp.questions.people import first, last, per_person
+from sfumato.dp.questions.public import PublicTable
 from sfumato.dp.questions.query import (
     Query,
+    bounds,
     count,
     count_distinct,
     histogram,
@@ -30,28 +35,38 @@ __all__ = [
     "Accountant",
     "Answer",
     "Budget",
+    "ColumnExpression",
     "Cost",
     "ExponentialMechanism",
     "Gaussian",
+    "Keys",
     "Laplace",
     "Ledger",
     "Neighbours",
     "Plan",
     "ProtectPersons",
     "ProtectRows",
+    "PublicTable",
     "Query",
     "RandomizedResponse",
     "ReportNoisyMax",
     "Session",
+    "bounds",
+    "col",
     "count",
     "count_distinct",
+    "dates",
+    "first",
     "histogram",
+    "last",
     "max",
     "mean",
     "median",
     "min",
+    "per_person",
     "quantile",
     "sensitivity",
     "sum",
     "variance",
+    "when",
 ]

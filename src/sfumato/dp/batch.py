@@ -21,9 +21,12 @@ from sfumato.dp.mechanisms.additive import AdditiveNoise, Gaussian, Laplace
 from sfumato.dp.mechanisms.base import Number, exact
 from sfumato.dp.questions.compiled import Compiled
 from sfumato.dp.questions.estimators import OneNumber
+from sfumato.dp.questions.request import Cells, Tallies
+from sfumato.dp.stored_answer import AnswerColumn
 from sfumato.errors import MissingExtraError, ParameterError
 from sfumato.promise.cost import Cost
 from sfumato.promise.zcdp import rho_of
+from sfumato.random import Noise
 
 FINEST = 1000  # a shift of more steps is treated as one of this many coarser steps, which is never less
 WIDEST = 20_000  # a Gaussian wider than this is not summed over; its zCDP bound is kept
@@ -184,6 +187,18 @@ def simple_estimator(compiled: Compiled) -> OneNumber:
     )
 
 
+def refuse_apart(questions: Sequence[Compiled]) -> None:
+    """Refuse questions about several tables of a ledger: those that share a price are answered from one look.
+
+    >>> refuse_apart([])
+    """
+    tables = {(compiled.table, compiled.tables) for compiled in questions}
+    if len(tables) > 1:
+        raise ParameterError(
+            "the questions declared together read different tables; declare those about the same tables together"
+        )
+
+
 def mechanisms_together(questions: Sequence[Compiled], cost: Cost) -> list[AdditiveNoise]:
     """Return a mechanism for each question, all of them together within the price.
 
@@ -191,6 +206,7 @@ def mechanisms_together(questions: Sequence[Compiled], cost: Cost) -> list[Addit
     """
     if not questions:
         raise ParameterError("the batch has no question; give at least one")
+    refuse_apart(questions)
     if not (cost.epsilon and cost.delta):
         raise ParameterError(
             "questions declared together need epsilon and a delta above 0, under pure accounting; "
@@ -206,3 +222,10 @@ def mechanisms_together(questions: Sequence[Compiled], cost: Cost) -> list[Addit
 def _length(compiled: Compiled) -> int:
     estimator = simple_estimator(compiled)
     return estimator.norms(compiled.norms).l1(*estimator.reach)
+
+
+def batch_columns(
+    compiled: Compiled, tallies: Tallies, mechanism: AdditiveNoise, noise: Noise
+) -> tuple[list[Cells], list[AnswerColumn]]:
+    """Return the groups of one question of a batch and their noisy answers."""
+    return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]

@@ -24,6 +24,8 @@ from sfumato.schema import Attribute, Reading, Schema
 from sfumato.table import ParseReport, Table
 from sfumato.table.database import holds_password
 
+TABLE_FACTS = ("data", "engine", "schema", "fingerprint", "reading")
+
 
 def address(data: Any) -> str | None:
     """Return where a ledger finds its rows again; a password has no place in it.
@@ -161,6 +163,16 @@ def _leaves(entry: Attribute) -> tuple[str, ...] | None:
     return None if numeric or entry.hierarchy is None else entry.hierarchy.leaves
 
 
+def facts_by_table(facts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return what a ledger notes of each of its tables, by their names, the first one first.
+
+    >>> facts_by_table({"table": "rides", "data": "rides.csv", "beside": {"riders": {"data": "riders.csv"}}})["riders"]
+    {'data': 'riders.csv'}
+    """
+    first = {name: facts[name] for name in TABLE_FACTS if name in facts}
+    return {facts.get("table", "rows"): first, **facts.get("beside", {})}
+
+
 @dataclass(eq=False)
 class LedgerRows:
     """The rows that a ledger speaks of, opened at the first look and again whenever the ledger has a new version.
@@ -181,6 +193,7 @@ class LedgerRows:
     schema: Schema
     given: Any = None
     opened: tuple[int, QueryableRows] | None = None
+    table: str | None = None  # which of the ledger's tables; the first one unless named
 
     @property
     def guesses(self) -> tuple[str, ...]:
@@ -191,16 +204,27 @@ class LedgerRows:
     @contextmanager
     def look(self, version: int) -> Iterator[QueryableRows]:
         """Give the rows of a version as they are at one moment; refuse others than were declared with it."""
-        facts = self.ledger.facts_of(version)
-        if self.opened is None or self.opened[0] != version:
-            self.opened = (version, self._open(facts))
-        with self.opened[1].look() as rows:
-            if rows.fingerprint() != facts["fingerprint"]:
-                raise InputError(
-                    "the data are no longer those the ledger was made for; declare them with "
-                    "`sfumato budget new-version`"
-                )
+        opened = self.open(version)
+        with opened.look() as rows:
+            self.refuse_others(version, rows.fingerprint())
             yield rows
+
+    def open(self, version: int) -> QueryableRows:
+        """Return the rows of a version, before anybody looked whether they are still the declared ones."""
+        if self.opened is None or self.opened[0] != version:
+            self.opened = (version, self._open(self._facts(version)))
+        return self.opened[1]
+
+    def refuse_others(self, version: int, fingerprint: str) -> None:
+        """Refuse rows with another fingerprint than was declared with the version."""
+        if fingerprint != self._facts(version)["fingerprint"]:
+            raise InputError(
+                "the data are no longer those the ledger was made for; declare them with `sfumato budget new-version`"
+            )
+
+    def _facts(self, version: int) -> Mapping[str, Any]:
+        facts = self.ledger.facts_of(version)
+        return facts if self.table is None else facts_by_table(facts)[self.table]
 
     def _open(self, facts: Mapping[str, Any]) -> QueryableRows:
         if self.given is None and "engine" in facts:

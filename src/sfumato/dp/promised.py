@@ -13,14 +13,17 @@ from fractions import Fraction
 
 from sfumato.dp.budget_split import only_counts_units, share_of_each, threshold_of, whole_share
 from sfumato.dp.questions.compiled import Compiled
+from sfumato.dp.questions.lookup import Attach, Lookup
 from sfumato.dp.share import Norms
 from sfumato.errors import ParameterError
 from sfumato.promise import (
     CapPersons,
     Clamp,
+    Copies,
     Cost,
     Distance,
     GroupBy,
+    JoinPersons,
     Metric,
     Promise,
     ProtectPersons,
@@ -35,6 +38,15 @@ _WORK = Context(prec=400, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
+class PricedQuestion:
+    """A question as the ledger knows it, what its answer promises, and who pays."""
+
+    question: str
+    promise: Promise
+    analyst: str
+
+
+@dataclass(frozen=True)
 class QuestionNoise:
     """All the noise of one question at one price, as the mechanism at the end of a chain."""
 
@@ -46,7 +58,7 @@ class QuestionNoise:
         grouped = bool(self.compiled.keys)
         norms = Norms(near.counted // near.groups, near.groups, grouped, near.metric.neighbours)
         spent = _decimal(self._spent(norms))
-        cost = Cost(rho=spent) if self.price.rho else Cost(epsilon=spent, delta=self.price.delta)
+        cost = Cost(delta=self.price.delta, **{"rho" if self.price.rho else "epsilon": spent})
         if not cost <= self.price:
             return cost
         return self.price
@@ -89,12 +101,23 @@ def batch_promise(questions: Sequence[Compiled], price: Cost) -> Promise:
 
 
 def _chain(compiled: Compiled, noise: Mechanism) -> Promise:
-    steps: list[Step] = [Clamp(), GroupBy(), *_caps(compiled, grouped=bool(compiled.keys))]
+    steps: list[Step] = [*_joins(compiled), Clamp(), GroupBy(), *_caps(compiled, grouped=bool(compiled.keys))]
     return derive(Metric(compiled.unit, compiled.neighbours), steps, noise)
 
 
+def _joins(compiled: Compiled) -> list[Step]:
+    """Return a step for each join that may make several rows of one."""
+    steps: list[Step] = []
+    for stage in compiled.stages:
+        if isinstance(stage, Lookup) and stage.copies > 1:
+            steps.append(Copies(stage.copies))
+        elif isinstance(stage, Attach):
+            steps.append(JoinPersons(stage.person))
+    return steps
+
+
 def _caps(compiled: Compiled, *, grouped: bool) -> list[Step]:
-    unit = compiled.unit
+    unit = compiled.counted
     return [CapPersons(unit.person, *unit.bounds(grouped=grouped))] if isinstance(unit, ProtectPersons) else []
 
 
@@ -110,14 +133,17 @@ def _decimal(value: Fraction) -> Decimal:
     return exact.quantize(Decimal(1).scaleb(-MOST_DECIMALS), rounding=ROUND_CEILING, context=_WORK)
 
 
-def assumptions(unit: Unit, deadline: float) -> list[str]:
+def assumptions(unit: Unit, deadline: float, *, per_person: bool = False) -> list[str]:
     """Return what must be true for the promise to hold, and what time can tell where answers leave at a deadline.
 
     >>> len(assumptions(ProtectRows(), 0)), len(assumptions(ProtectRows(), 1))
     (3, 4)
     """
     people = (
-        "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed hash"
+        "a person's rows carry the same identifier; they were made one row of the person before anything was counted"
+        if per_person
+        else "a person's rows carry the same identifier; more rows or groups than the bound are left out by a keyed "
+        "hash"
         if not isinstance(unit, ProtectRows)
         else "a person has one row; where a person has more, the promise to that person weakens by their number"
     )
@@ -129,3 +155,17 @@ def assumptions(unit: Unit, deadline: float) -> list[str]:
         "the ledger is the only way to ask about these rows; other releases of them add to the loss",
         *([frozen] if deadline else []),
     ]
+
+
+def public_tables(compiled: Compiled) -> list[str]:
+    """Return a sentence for each public table that a question joins, with the hash of its content.
+
+    >>> from sfumato.dp.questions.compiled import compile_query
+    >>> from sfumato.dp.questions.query import count
+    >>> from sfumato.promise import Neighbours
+    >>> from sfumato.schema import Schema
+    >>> public_tables(compile_query(count(), Schema(), ProtectRows(), Neighbours.PRESENCE))
+    []
+    """
+    tables = [stage.identity for stage in compiled.stages if isinstance(stage, Lookup)]
+    return [f"the table {table} is public: none of its cells was taken from these rows" for table in tables]

@@ -18,41 +18,43 @@ import msgspec
 
 from sfumato.core.display import as_html, listed, one_line
 from sfumato.core.seam import choose
-from sfumato.dp.answer import Answer, AnswerColumn, StoredAnswer, check_postprocessing, postprocess, rename_columns
-from sfumato.dp.batch import mechanisms_together, simple_estimator
-from sfumato.dp.budget_split import Plan, answer_columns, check_noise, check_ranks, plan_amount
-from sfumato.dp.dataset import (
-    LedgerRows,
-    declared_cells,
-    declared_rows,
-    laid_out,
-    noted_reading,
-    seconds_of_a_count,
-    whereabouts,
-    without_files,
-)
+from sfumato.dp.answer import Answer
+from sfumato.dp.arranged import arrange_groups, rename_columns
+from sfumato.dp.batch import batch_columns, mechanisms_together
+from sfumato.dp.budget_split import answer_columns, check_noise, check_ranks
 from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
+from sfumato.dp.drawn_answer import Circumstances, drawn_answer
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
-from sfumato.dp.limits import clipped_to, least_units
-from sfumato.dp.mechanisms.additive import AdditiveNoise
+from sfumato.dp.limits import key_limits
+from sfumato.dp.plan import Plan, Planner
+from sfumato.dp.postprocessing import check_postprocessing, postprocess
 from sfumato.dp.price import check_price, price_of_question
-from sfumato.dp.promised import assumptions, batch_promise, question_promise
+from sfumato.dp.promised import PricedQuestion, batch_promise, question_promise
 from sfumato.dp.questions.compiled import Compiled, compile_query
-from sfumato.dp.questions.grids import attribute_of
+from sfumato.dp.questions.joining import PrivateTables
 from sfumato.dp.questions.query import Query
 from sfumato.dp.questions.request import Cells, QueryableRows, Tallies
-from sfumato.dp.questions.sql import parse_sql, spell_columns
-from sfumato.dp.rows import table_name
+from sfumato.dp.questions.sql import parse_sql
+from sfumato.dp.questions.sql.tables import KnownTables
 from sfumato.dp.rows.duckdb import load_engine
-from sfumato.errors import InputError, ParameterError
+from sfumato.dp.stored_answer import AnswerColumn, StoredAnswer
+from sfumato.dp.tables import (
+    LedgerTables,
+    declare_tables,
+    facts_of_tables,
+    private_tables,
+    renew,
+    rows_joined,
+    seconds_of_counts,
+)
+from sfumato.errors import ParameterError
 from sfumato.promise import Promise
 from sfumato.promise.cost import Accountant, Budget, Cost, Number, amount
-from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows, Unit, read_unit, write_unit
-from sfumato.random import Noise, Source, noise_from
+from sfumato.promise.unit import Neighbours, ProtectRows, Unit, read_neighbours, read_unit, write_unit
+from sfumato.random import Source, noise_from
 from sfumato.random.laws import Uniform
-from sfumato.release.card import Guarantee
 from sfumato.schema import Reading, Schema
 from sfumato.table import ParseReport
 from sfumato.table.table import backend_of
@@ -96,32 +98,42 @@ class Session:
     """
 
     ledger: Ledger
-    rows: LedgerRows
+    rows: LedgerTables
     schema: Schema
     unit: Unit
     neighbours: Neighbours
     table: str
     deadline: float | None = None
     rng: Source | None = None
-    parse_report: ParseReport | None = field(default=None, repr=False)  # for whoever declares the rows; kept nowhere
+    tables: PrivateTables = field(default_factory=PrivateTables)  # where there are several
+    parse_reports: Mapping[str, ParseReport | None] = field(default_factory=dict, repr=False)  # of declared tables
 
     def __post_init__(self) -> None:
         check_deadline(self._seconds)
 
     @property
+    def parse_report(self) -> ParseReport | None:
+        """What became of the cells of the table declared first; for whoever declares the rows, and kept nowhere."""
+        return next(iter(self.parse_reports.values()), None)
+
+    @property
     def budget(self) -> Budget:
-        """What may be spent in all."""
+        """What may be spent in all, by every analyst together."""
         return self.ledger.budget
 
     @property
     def left(self) -> Cost:
-        """What is left of the budget."""
+        """What is left of the budget, in exact decimals: read from the ledger anew, so it counts other sessions too."""
         return self.ledger.left
+
+    def left_for(self, analyst: str) -> Cost:
+        """What is left for one analyst: of the analyst's own share if there are shares, and never more than `left`."""
+        return self.ledger.left_for(analyst)
 
     def _facts(self) -> dict[str, object]:
         """What may be shown of a session: nothing that is computed from rows."""
         return {
-            "table": self.table,
+            "table": listed(self.tables.schemas) if self.tables.schemas else self.table,
             "columns": listed(self.schema.columns),
             "protects": f"a {self.unit.words}",
             "budget": str(self.budget.total),
@@ -157,41 +169,35 @@ class Session:
         cls,
         path: str | Path,
         data: Any,
-        schema: Schema,
+        schema: Schema | Mapping[str, Schema],
         budget: Budget,
         *,
         protect: Unit | str = ProtectRows(),  # noqa: B008 - frozen
         neighbours: Neighbours | str = Neighbours.PRESENCE,
         analysts: Mapping[str, Number] | None = None,
         terms: Terms = Terms(),  # noqa: B008 - frozen
+        rows: Mapping[str, int] | None = None,
     ) -> Session:
         """Make a ledger for the data and open a session on it; an existing ledger is never replaced.
 
         A second ledger over the same rows is refused unless its terms say that it is about other people. So are rows of
         which more than the schema's share (`failed`) cannot be read; `parse_report` tells what became of all cells.
+
+        Several tables are mappings of their names to rows and to schemas: they share a budget that protects persons,
+        whose column is in each. `rows` bounds how many rows of a person a table gives to a join.
         """
         unit = read_unit(protect) if isinstance(protect, str) else protect
-        side = _neighbours(neighbours)
-        schema = without_files(schema)
-        if isinstance(unit, ProtectPersons):
-            attribute_of(schema, unit.person)
-        rows = declared_rows(data, schema)
-        cells = declared_cells(data, rows, schema)
-        refuse_too_short(terms.deadline, seconds_of_a_count(rows) if terms.deadline else 0)
-        name = table_name(data)
-        facts = {
-            **whereabouts(data),
-            "table": name,
-            "schema": schema.to_toml(),
-            "protect": write_unit(unit),
-            "neighbours": str(side),
-            "fingerprint": rows.fingerprint(),
-            **noted_reading(rows),
-        }
+        side = read_neighbours(neighbours)
+        declared = declare_tables(data, schema, unit)
+        joined = rows_joined(rows, declared)
+        refuse_too_short(terms.deadline, seconds_of_counts(declared) if terms.deadline else 0)
+        units = {"protect": write_unit(unit), "neighbours": str(side)}
+        facts = {**facts_of_tables(declared), **joined, **units}
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
         ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
-        found = LedgerRows(ledger, schema, None if facts["data"] and "engine" not in facts else data, (1, rows))
-        return cls(ledger, found, schema, unit, side, name, parse_report=cells)
+        first, found = declared[0], LedgerTables.declared(ledger, declared, 1)
+        tables, cells = private_tables(facts), {table.name: table.cells for table in declared}
+        return cls(ledger, found, first.schema, unit, side, first.name, None, None, tables, cells)
 
     @classmethod
     def open(
@@ -199,15 +205,15 @@ class Session:
     ) -> Session:
         """Open the session of an existing ledger; `data` is needed where the rows were a dataframe or an engine's.
 
-        Without an engine's rows a price can be planned, and nothing can be asked. No row is looked at yet.
+        No row is looked at yet, and nothing is spent: `budget`, `left` and `plan` need none. Several sessions, also in
+        several processes, may have the same ledger open. Without an engine's rows nothing can be asked.
         """
         ledger = Ledger.open(path)
         facts = ledger.facts
-        schema = Schema.from_text(facts["schema"])
-        if data is None and facts["data"] is None and "engine" not in facts:
-            raise InputError(f"ledger '{path}' was made for a dataframe; give it again with data=…")
-        unit, side = read_unit(facts["protect"]), Neighbours(facts["neighbours"])
-        return cls(ledger, LedgerRows(ledger, schema, data), schema, unit, side, facts["table"], deadline, rng)
+        found = LedgerTables.of(ledger, data)
+        unit, side, name = read_unit(facts["protect"]), Neighbours(facts["neighbours"]), facts["table"]
+        schema, tables = found.tables[name].schema, private_tables(facts)
+        return cls(ledger, found, schema, unit, side, name, deadline, rng, tables)
 
     def ask(
         self,
@@ -228,7 +234,7 @@ class Session:
         """
         compiled = self._compile(query)
         cost = price_of_question(self._accountant, epsilon, delta, rho)
-        check_price(compiled, cost)
+        check_price(compiled, cost, self.budget)
         check_noise(compiled, cost)
         check_ranks(compiled, cost, rows)
         check_postprocessing(post)
@@ -237,16 +243,18 @@ class Session:
         def draw(rows: QueryableRows, version: int) -> bytes:
             cells, columns = answer_columns(compiled, self._tallies(rows, compiled), cost, noise_from(self.rng))
             stored = self._stored_answer(compiled, cells, columns, promise, version)
-            return msgspec.json.encode(msgspec.structs.replace(stored, threshold=least_units(compiled, cost)))
+            return msgspec.json.encode(msgspec.structs.replace(stored, **key_limits(compiled, cost)))
 
         def show(kept: bytes, spent: Cost) -> Answer:
-            stored = postprocess(rename_columns(msgspec.json.decode(kept, type=StoredAnswer), compiled.labels), post)
+            stored = msgspec.json.decode(kept, type=StoredAnswer)
+            stored = postprocess(rename_columns(stored, compiled.key_labels, compiled.labels), post)
+            stored = arrange_groups(stored, compiled.arrangement)
             return Answer(stored, spent, self.ledger.left_for(analyst), self.ledger.head.text, self._backend)
 
-        return self._buy(_Purchase(f"{compiled.text} at {cost}", promise, analyst), [compiled], draw, show)
+        return self._buy(PricedQuestion(f"{compiled.text} at {cost}", promise, analyst), [compiled], draw, show)
 
     def _buy(
-        self, purchase: _Purchase, compiled: Sequence[Compiled], draw: Draw, show: Callable[[bytes, Cost], Shown]
+        self, purchase: PricedQuestion, compiled: Sequence[Compiled], draw: Draw, show: Callable[[bytes, Cost], Shown]
     ) -> Shown:
         """Return what `show` makes of the answer and of what it cost now: from the ledger, or drawn after the debit."""
 
@@ -255,7 +263,7 @@ class Session:
             paid = self.ledger.find(purchase.question, version, purchase.analyst)
             if paid is not None:
                 return paid, Cost(), None
-            with self.rows.look(version) as rows:
+            with self.rows.look(version, (compiled[0].table, *compiled[0].tables)) as rows:
                 for entry in compiled:
                     rows.check(entry.request(b""))
                 what = Purchase("query", purchase.question)
@@ -290,7 +298,7 @@ class Session:
             noise = noise_from(self.rng)
             drawn = [
                 self._stored_answer(
-                    entry, *_with_mechanism(entry, self._tallies(rows, entry), mechanism, noise), promise, version
+                    entry, *batch_columns(entry, self._tallies(rows, entry), mechanism, noise), promise, version
                 )
                 for entry, mechanism in zip(compiled, mechanisms, strict=True)
             ]
@@ -298,51 +306,79 @@ class Session:
 
         def show(kept: bytes, spent: Cost) -> list[Answer]:
             left, head = self.ledger.left_for(analyst), self.ledger.head.text
-            answers = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
-            return [
-                Answer(rename_columns(stored, entry.labels), spent, left, head, self._backend)
-                for stored, entry in answers
-            ]
+            pairs = zip(msgspec.json.decode(kept, type=list[StoredAnswer]), compiled, strict=True)
+            named = [(rename_columns(stored, entry.key_labels, entry.labels), entry) for stored, entry in pairs]
+            shown = [arrange_groups(stored, entry.arrangement) for stored, entry in named]
+            return [Answer(stored, spent, left, head, self._backend) for stored in shown]
 
-        return self._buy(_Purchase(question, promise, analyst), compiled, draw, show)
+        return self._buy(PricedQuestion(question, promise, analyst), compiled, draw, show)
 
-    def sql(self, text: str, epsilon: Number | None = None, **options: Any) -> Answer:
-        """Answer a question written in SQL; the table is called by the file's stem."""
-        return self.ask(self._parse_question(text), epsilon, **options)
+    def sql(
+        self, text: str, epsilon: Number | None = None, *, public: Mapping[str, Any] | None = None, **options: Any
+    ) -> Answer:
+        """Answer a question written in SQL; the table is called by the file's stem.
 
-    def plan(self, query: Query | str, error: float, confidence: float = 0.95, rows: int | None = None) -> Plan:
-        """Return the ε that keeps the error of every answer below `error`, before anything is spent.
-
-        Means and variances depend on how many rows there are, which is secret: give a public guess as `rows`. The error
-        of a quantile is in rows of rank.
+        `public` gives public tables that it joins by their names: files, dataframes or `PublicTable`.
         """
-        compiled = self._compile(self._parse_question(query) if isinstance(query, str) else query)
-        return plan_amount(compiled, self.ledger, error, confidence, rows)
+        return self.ask(self.question(text, public=public), epsilon, **options)
+
+    def question(self, text: str, *, public: Mapping[str, Any] | None = None) -> Query:
+        """Return the question written in SQL as data; nothing is asked.
+
+        `public` gives public tables that it joins by their names: files, dataframes or `PublicTable`.
+        """
+        return parse_sql(text, KnownTables.of(self.tables.schemas or {self.table: self.schema}, public))
+
+    def plan(  # noqa: PLR0913 - an error or a price, and what is publicly known
+        self,
+        query: Query | str,
+        error: float | None = None,
+        confidence: float = 0.95,
+        rows: int | None = None,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number = 0,
+        analyst: str = ANALYST,
+        public: Mapping[str, Any] | None = None,
+    ) -> Plan:
+        """Return the price that keeps every answer's error below `error`, or the errors that `epsilon` or `rho` buys.
+
+        Nothing is spent, no row is looked at, and errors are in the unit of the answer. Those of means, variances and
+        quantiles depend on how many rows a group has, which is secret: give a public guess as `rows`. `delta` shows
+        the threshold of keys that are not declared, `public` gives public tables as in `sql`.
+        """
+        compiled = self._compile(self.question(query, public=public) if isinstance(query, str) else query)
+        left = self.ledger.left_for(analyst)
+        planner = Planner(compiled, self._schema_of(compiled), self.budget, left, confidence, rows)
+        if [error, epsilon, rho].count(None) != 2:
+            raise ParameterError("a plan starts from an error or from a price; give one of error, epsilon and rho")
+        if error is not None:
+            return planner.for_error(error, amount(delta))
+        return planner.at(price_of_question(self._accountant, epsilon, delta, rho))
 
     def new_version(self, data: Any, *, reading: Reading = Reading(), failed: float | None = None) -> int:  # noqa: B008
         """Declare that the rows have changed, and how their file is laid out; the budget goes on: versions compose.
 
+        Of several tables, those that a mapping of names to rows gives are replaced, or the one that a file is named as.
         `failed` is the share of a column's filled cells that may be no value of its type, in place of the schema's.
         """
-        schema = laid_out(self.schema, reading)
-        rows = declared_rows(data, schema)
-        self.parse_report = declared_cells(data, rows, schema if failed is None else replace(schema, failed=failed))
-        kept = {name: fact for name, fact in self.ledger.facts.items() if name not in {"engine", "reading"}}
-        facts = {**kept, **whereabouts(data), "fingerprint": rows.fingerprint(), **noted_reading(rows)}
-        number = self.ledger.declare_version(facts)
-        given = None if facts["data"] and "engine" not in facts else data
-        self.rows = LedgerRows(self.ledger, self.schema, given, (number, rows))
-        return number
-
-    def _parse_question(self, text: str) -> Query:
-        return spell_columns(parse_sql(text, self.table), self.schema.columns)
+        renewed = renew(self.ledger, self.rows, data, reading, failed)
+        self.rows, self.parse_reports = renewed.tables, renewed.cells
+        return renewed.version
 
     def _compile(self, query: Query) -> Compiled:
         if not isinstance(query, Query):
             raise ParameterError(
                 f"the question is {query!r}; make one by sf.count() and its like, or give SQL to sql()"
             )
-        return compile_query(query, self.schema, self.unit, self.neighbours)
+        if not self.tables.schemas and query.table in {self.table, None}:
+            query = replace(query, table=None)
+        return compile_query(query, self.schema, self.unit, self.neighbours, self.tables)
+
+    def _schema_of(self, compiled: Compiled) -> Schema:
+        """Return the schema of the table that a question is about."""
+        return self.tables.schemas.get(compiled.table or "", self.schema)
 
     def _tallies(self, rows: QueryableRows, compiled: Compiled) -> Tallies:
         secret = choose(lambda: Uniform("secret of the ledger"), self.ledger.secret)
@@ -351,47 +387,5 @@ class Session:
     def _stored_answer(
         self, compiled: Compiled, cells: Sequence[Cells], columns: list[AnswerColumn], promise: Promise, version: int
     ) -> StoredAnswer:
-        cost = promise.cost
-        secure = self.rng is None or self.rng.secure
-        warnings = [] if secure else ["noise drawn from a seed: for tests only, promises nothing"]
-        if not self._seconds:
-            warnings.append("answers left as soon as they were ready: the time they took was not hidden")
-        return StoredAnswer(
-            question=compiled.words,
-            keys=list(compiled.names),
-            cells=[compiled.show_cells(cell) for cell in cells],
-            columns=columns,
-            epsilon=str(cost.epsilon),
-            delta=str(cost.delta),
-            rho=str(cost.rho),
-            accountant=str(self._accountant),
-            unit=promise.metric.unit_words,
-            neighbours=promise.metric.neighbours_words,
-            data_version=version,
-            assumptions=assumptions(self.unit, self._seconds),
-            warnings=warnings,
-            guarantee=Guarantee.of(promise),
-            clipped=clipped_to(compiled, self.schema),
-        )
-
-
-@dataclass(frozen=True)
-class _Purchase:
-    """A question as the ledger knows it, what its answer promises, and who pays."""
-
-    question: str
-    promise: Promise
-    analyst: str
-
-
-def _with_mechanism(
-    compiled: Compiled, tallies: Tallies, mechanism: AdditiveNoise, noise: Noise
-) -> tuple[list[Cells], list[AnswerColumn]]:
-    return tallies.cells, [simple_estimator(compiled).with_noise(tallies.columns[0], mechanism, noise)]
-
-
-def _neighbours(value: Neighbours | str) -> Neighbours:
-    try:
-        return Neighbours(value)
-    except ValueError:
-        raise ParameterError(f"neighbours is '{value}'; give 'presence' or 'value'") from None
+        told = Circumstances(self._schema_of(compiled), self._accountant, version, self._seconds, self.rng)
+        return drawn_answer(compiled, cells, columns, promise, told)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sfumato.dp.questions.compiled import compile_query
-from sfumato.dp.questions.query import HistogramKey, count, count_distinct, mean, median, sum, variance  # noqa: A004
+from sfumato.dp.questions.keys import HistogramKey
+from sfumato.dp.questions.query import count, count_distinct, mean, median, sum, variance  # noqa: A004
 from sfumato.promise.unit import Neighbours, ProtectPersons, ProtectRows
 from sfumato.schema import Schema
 

@@ -150,7 +150,7 @@ def test_sums_are_exact_beyond_64_bits() -> None:
 def test_no_double_of_a_file_can_fail(tmp_path: Path, values: list[float | None]) -> None:
     pl.DataFrame({"x": values}).write_parquet(tmp_path / "x.parquet")
     schema = Schema({"x": Attribute("x", Role.OTHER, Kind.NUMBER, bounds=(0.0, 4.0))})
-    where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 7", schema)
+    where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 3", schema)
     grid = ColumnGrid("x", 0.0, 4.0, 4)
     tallies = open_rows(tmp_path / "x.parquet", schema).collect(Request((Count(), Total(grid)), ROWS, (), where))
     assert tallies.columns == [[2], [2]]

@@ -104,3 +104,12 @@ def test_persons_over_a_limit_and_others_are_hashed_alike() -> None:
     assert sql.count("sha256") == 2  # one for groups and one for rows, of every row
     assert "HAVING" not in sql
     assert "CASE WHEN" not in sql[sql.index("sha256") : sql.index("of_group")]
+
+
+def test_persons_and_groups_alone_are_hashed_where_rows_are_only_counted() -> None:
+    stored = DuckRows.of_frame(FRAME, SCHEMA)._source.stored
+    request = Request((Count(),), ProtectPersons("name", 1, 1), (Declared("age", (1, 2)),))
+    sql = Statement(request, SCHEMA, SqlTable("t", stored), DUCKDB).sql
+    assert sql.count("sha256") == 1
+    assert "HAVING" not in sql
+    assert sql.index("sha256") < sql.index("LEAST(COUNT(*), 1)")  # the count lies within what is hashed

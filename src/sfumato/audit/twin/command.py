@@ -196,6 +196,8 @@ def _fresh_ledger(argv: Sequence[str], files: dict[str, bytes]) -> tuple[Command
     ledger = Ledger.open(text)
     facts, budget, name = ledger.facts, ledger.budget, Path(text).name
     files.pop(name, None)
+    if "beside" in facts:
+        raise InputError(f"ledger '{text}' has several tables; a twin run of a command takes a ledger of one CSV file")
     if facts.get("data") is None or not Path(facts["data"]).is_file():
         raise InputError(f"ledger '{text}' is not about a file; a twin run needs the rows as CSV")
     data = DataFile.read(Path(facts["data"]).name, Path(facts["data"]).read_bytes())

@@ -20,6 +20,7 @@ from sfumato.promise.cost import Cost
 from sfumato.random import SecureSource
 from sfumato.release.card import Guarantee
 from sfumato.stream.base import AUDITED, Published, Publisher, Sample
+from sfumato.stream.wrappers import values_of
 
 RECORDS = 150
 SEED = 7
@@ -43,7 +44,7 @@ def mechanism_path(mechanism: Mechanism, epsilon: float = 1) -> TwinPath:
 
 
 def publisher_path(sample: Sample, *, by_one: bool = False) -> TwinPath | None:
-    """Return the path of a publisher over a stream of its sample, or None where its card promises no ε.
+    """Return the path of a publisher over a stream of its sample, or None where its card promises no ε and no ρ.
 
     >>> from sfumato.stream import RankWindows
     >>> path = publisher_path(RankWindows.sample()[0])
@@ -51,7 +52,7 @@ def publisher_path(sample: Sample, *, by_one: bool = False) -> TwinPath | None:
     Decimal('1')
     """
     guarantee = sample.publisher.card("value").guarantee
-    if "epsilon" not in guarantee.parameters:
+    if not {"epsilon", "rho"} & guarantee.parameters.keys():
         return None
 
     records = sample.records(SEED, RECORDS)
@@ -93,11 +94,12 @@ def publisher_pairs(publisher: Any, records: Records, guarantee: Guarantee) -> I
     "the first record's value: lowest"
     """
     bounds, said = value_bounds(publisher), f"{guarantee.unit} {guarantee.neighbours}"
+    values = values_of(publisher)
     if "person" in guarantee.unit:
-        return changed_persons(records, bounds)
+        return changed_persons(records, bounds, values)
     if "there or not" in said or "presence" in said:
         every = getattr(publisher, "every", None)
-        timed = odd_times(records, every) if every and records.ndim == 2 else iter(())
+        timed = odd_times(records, every, values) if every and records.ndim == 2 else iter(())
         return chain(present_or_not(records, bounds), timed)
     several = getattr(publisher, "bounds", None) if records.ndim == 2 else None
     return changed_values(records, several or bounds, edge=publisher.delay + 1)

@@ -6,7 +6,7 @@ compared (Haeberlen, Pierce & Narayan 2011 look at an analyst in the same way).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,6 +44,7 @@ class QuestionPath:
     unit: Unit = field(default=ProtectRows())
     neighbours: Neighbours = Neighbours.PRESENCE
     budget: Budget = field(default=BUDGET)
+    tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the columns of each, where there are several
 
     def path(self) -> TwinPath:
         """Return the twin path; what is promised stands on the card of an answer."""
@@ -60,15 +61,26 @@ class QuestionPath:
         return {"rows": answer.rows, "card": msgspec.structs.replace(answer.card, ledger=None)}
 
     def _answer(self, rows: Rows) -> Answer:
-        columns: Sequence[str] = list(self.rows[0])
+        data, schema = self._declared(rows)
         with empty_folder() as folder:
             session = Session.create(
                 folder / "ledger",
-                as_frame(rows, columns),
-                replace(self.schema, failed=1.0),  # neighbours have cells that cannot be read; the steward lets them in
+                data,
+                schema,
                 self.budget,
                 protect=self.unit,
                 neighbours=self.neighbours,
                 terms=Terms(deadline=0),
             )
             return self.ask(session)
+
+    def _declared(self, rows: Rows) -> tuple[Any, Any]:
+        """Return the rows and their schema, or those of several tables, of which each row gives one to each."""
+        schema = replace(self.schema, failed=1.0)  # neighbours have cells that cannot be read; the steward lets them in
+        if not self.tables:
+            return as_frame(rows, list(self.rows[0])), schema
+        parts = {
+            name: replace(schema, columns={column: schema.columns[column] for column in columns})
+            for name, columns in self.tables.items()
+        }
+        return {name: as_frame(rows, columns) for name, columns in self.tables.items()}, parts

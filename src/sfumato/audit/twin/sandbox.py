@@ -25,7 +25,17 @@ from sfumato.release.card import Card
 Main = Callable[[Sequence[str]], int]
 Argv = list[str]
 Commands = tuple[tuple[str, ...], ...]
-OUTPUTS = ("-o", "--output", "--card", "--report", "--parse-report", "--checkpoint", "--ledger", "--plot")
+OUTPUTS = (
+    "-o",
+    "--output",
+    "--card",
+    "--report",
+    "--parse-report",
+    "--checkpoint",
+    "--ledger",
+    "--plot",
+    "--steward-metrics",
+)
 OTHERS_READ = 0o044
 STEWARD = "(for the steward)"
 HEAD = re.compile(r"\b(\d+):[0-9a-f]{64}\b")  # of a ledger's chain: under a secret key, it tells nothing

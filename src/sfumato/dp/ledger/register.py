@@ -34,13 +34,23 @@ def known_elsewhere(facts: Mapping[str, Any], ledger: Path) -> Path | None:
     >>> known_elsewhere({"data": None}, Path("rides.ledger")) is None
     True
     """
-    fingerprint = facts.get("fingerprint")
-    if not fingerprint:
+    known = fingerprints_in(facts)
+    if not known:
         return None
     for other in _candidates(facts, ledger):
-        if other != ledger and fingerprint in _fingerprints(other):
+        if other != ledger and known & _fingerprints(other):
             return other
     return None
+
+
+def fingerprints_in(facts: Mapping[str, Any]) -> set[str]:
+    """Return the fingerprints of all tables that facts speak of.
+
+    >>> sorted(fingerprints_in({"fingerprint": "a", "beside": {"riders": {"fingerprint": "b"}}}))
+    ['a', 'b']
+    """
+    tables = [facts, *facts.get("beside", {}).values()]
+    return {mark for table in tables if isinstance(mark := table.get("fingerprint"), str) and mark}
 
 
 @contextmanager
@@ -100,10 +110,11 @@ def remember(ledger: Path, facts: Mapping[str, Any]) -> bool:
 def _candidates(facts: Mapping[str, Any], ledger: Path) -> Iterator[Path]:
     """Yield the ledgers of the list and of the two folders, each of them once."""
     seen: set[Path] = set()
-    data = facts.get("data")
     folders = [ledger.parent]
-    if isinstance(data, str) and "://" not in data:
-        folders.append(Path(data).parent)
+    for table in (facts, *facts.get("beside", {}).values()):
+        data = table.get("data")
+        if isinstance(data, str) and "://" not in data:
+            folders.append(Path(data).parent)
     found = [*_listed(), *(file for folder in folders for file in _files(folder))]
     for path in found:
         if path not in seen and _is_ledger(path):
@@ -169,10 +180,10 @@ def _fingerprints(path: Path) -> set[str]:
         with store.reading() as book:
             if chained:
                 refuse_damaged(book, store.name)
-            marks = [json.loads(facts).get("fingerprint") for _, _, facts in book.versions()]
-    except (InputError, ValueError, AttributeError) as error:
+            marks = [fingerprints_in(json.loads(facts)) for _, _, facts in book.versions()]
+    except (InputError, ValueError, AttributeError, TypeError) as error:
         raise InputError(
             f"ledger '{path}' is damaged or cannot be read, so that nobody can tell whether it knows these rows; "
             "restore it, move it away, or say that this one is about other people (--other-people)"
         ) from error
-    return {mark for mark in marks if isinstance(mark, str)}
+    return set().union(*marks)

@@ -42,4 +42,6 @@ def share_of(budget: Budget, epsilon: Decimal) -> Cost:
     share = amount(epsilon)
     if not share:
         raise ParameterError("an analyst's share is 0; give a number above 0 or leave the analyst out")
-    return Cost(epsilon=share) if budget.accountant is Accountant.PURE else Cost(rho=rho_of(share, budget.delta))
+    if budget.accountant is Accountant.PURE:
+        return Cost(epsilon=share)
+    return Cost(rho=rho_of(share, budget.delta - budget.keys))

@@ -47,12 +47,14 @@ def statement(ledger: Ledger) -> dict[str, Any]:
 
 def _shown(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that may be shown; a ledger of an earlier sfumato may hold a password in its address."""
-    hidden = {"data": without_password(facts["data"])} if isinstance(facts.get("data"), str) else {}
+    hidden: dict[str, Any] = {"data": without_password(facts["data"])} if isinstance(facts.get("data"), str) else {}
+    if "beside" in facts:
+        hidden["beside"] = {name: _shown(table) for name, table in facts["beside"].items()}
     return {name: value for name, value in {**facts, **hidden}.items() if name not in {"fingerprint", "reading"}}
 
 
 def _names(facts: dict[str, Any]) -> list[str]:
-    return [facts["table"]] if facts.get("table") else []
+    return [facts["table"], *facts.get("beside", {})] if facts.get("table") else []
 
 
 def _plain_entry(budget: Budget, entry: EntryRecord) -> dict[str, Any]:

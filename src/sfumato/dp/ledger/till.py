@@ -13,8 +13,9 @@ from sfumato.dp.deadline import refuse_stopped
 from sfumato.dp.ledger.ledger import Contract, Debit, Ledger
 from sfumato.errors import ParameterError
 from sfumato.promise import Accountant, Budget, Cost, Neighbours, Promise, ProtectRows, Unit, outside_the_bound
+from sfumato.promise.cost import ZERO
 from sfumato.promise.unit import read_unit
-from sfumato.promise.zcdp import rho_of_pure
+from sfumato.promise.zcdp import epsilon_of, rho_of_pure
 
 ANALYST = "analyst"
 
@@ -73,7 +74,7 @@ def price(ledger: Ledger, promise: Promise, version: int | None = None) -> Cost:
 def price_under(contract: Contract, promise: Promise) -> Cost:
     """Return what a promise costs under a ledger's contract."""
     unit, neighbours = protected(contract)
-    cost = in_coin(contract.budget, promise.cost_for(unit, neighbours, contract.terms.horizon))
+    cost = in_coin(contract.budget, promise.cost_for(unit, neighbours, contract.terms.horizon), promise.told_at)
     refuse_below_least(contract, cost)
     return cost
 
@@ -99,8 +100,12 @@ def protected(contract: Contract) -> tuple[Unit, Neighbours]:
     return unit, Neighbours(facts.get("neighbours", Neighbours.PRESENCE))
 
 
-def in_coin(budget: Budget, cost: Cost) -> Cost:
-    """Return a cost in what a ledger counts: ε and δ, or ρ.
+def in_coin(budget: Budget, cost: Cost, told_at: Decimal = ZERO) -> Cost:
+    """Return a cost in what a ledger counts: ε and δ, or ρ; a ρ is told as ε at the δ that its promise declares.
+
+    >>> told = in_coin(Budget(epsilon=1, delta="1e-5"), Cost(rho="0.0243559703595"), Decimal("1e-6"))
+    >>> float(told.epsilon), told.delta
+    (1.0, Decimal('0.000001'))
 
     >>> in_coin(Budget(epsilon=1), Cost(rho="0.1"))
     Traceback (most recent call last):
@@ -108,17 +113,19 @@ def in_coin(budget: Budget, cost: Cost) -> Cost:
 make a ledger that counts rho (zcdp)
     """
     if budget.accountant is Accountant.PURE:
+        if cost.rho and told_at:
+            return Cost(epsilon_of(cost.rho, told_at), cost.delta + told_at)
         if cost.rho:
             raise ParameterError(
                 f"the release costs {cost} and the ledger counts epsilon and delta; give epsilon, or make a ledger "
                 "that counts rho (zcdp)"
             )
         return cost
-    if cost.delta:
+    if cost.delta and not cost.rho:
         raise ParameterError(
             f"the release costs {cost} and the ledger counts rho; it needs a ledger of pure accounting"
         )
-    return Cost(rho=cost.rho or rho_of_pure(cost.epsilon))
+    return Cost(rho=cost.rho or rho_of_pure(cost.epsilon), delta=cost.delta)
 
 
 def refuse_below_least(contract: Contract, cost: Cost) -> None:

@@ -123,9 +123,18 @@ class ExponentialMechanism(Selection):
     def choose(self, scores: Sequence[int], noise: Noise | None = None) -> int:
         return (noise or noise_from()).exponential(_some(scores), self.scale)
 
+    def probabilities(self, scores: Sequence[int]) -> npt.NDArray[np.float64]:
+        """Return with which probability each candidate is chosen.
+
+        >>> ExponentialMechanism(Fraction(2)).probabilities([0, 0]).tolist()
+        [0.5, 0.5]
+        """
+        weights = self._weights(scores)
+        chances: npt.NDArray[np.float64] = weights / weights.sum()
+        return chances
+
     def law(self, value: Sequence[int]) -> Mapping[int, float]:
-        weights = self._weights(value)
-        return dict(enumerate((weights / weights.sum()).tolist()))
+        return dict(enumerate(self.probabilities(value).tolist()))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from sfumato.core.parameters import OneOf, Rule, Whole
 from sfumato.core.seam import choose
 from sfumato.dp.mechanisms.additive import TRIAL_DELTA, AdditiveNoise, Gaussian, Laplace
-from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact
+from sfumato.dp.mechanisms.base import Mechanism, Number, Positive, exact, outside_probability
 from sfumato.dp.mechanisms.trial import Trial
 from sfumato.promise.cost import Accountant
 from sfumato.promise.unit import Neighbours
@@ -134,6 +134,22 @@ class Threshold(Mechanism):
             middle = (low + high) // 2
             low, high = (low, middle) if self._leak(middle) <= self.delta else (middle + 1, high)
         return low + self.rows
+
+    def present_from(self, confidence: float) -> int:
+        """Return the number of units from which a key leaves with at least this probability.
+
+        >>> threshold = Threshold(Fraction(1), Fraction(1, 10**6))
+        >>> threshold.least, threshold.present_from(0.95)
+        (15, 17)
+        """
+        outside = outside_probability(confidence)
+        low, high = 0, 1
+        while self.mechanism.tail(high + 1) > outside:
+            low, high = high + 1, 2 * high
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.mechanism.tail(middle + 1) <= outside else (middle + 1, high)
+        return self.least + low
 
     def keep(
         self, counts: Sequence[int], noise: Noise | None = None, keys: Sequence[Hashable] | None = None

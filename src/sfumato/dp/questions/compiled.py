@@ -9,21 +9,41 @@ import itertools
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.dp.answer import RANK_ERROR
+from sfumato.dp.questions.aggregate import Aggregate, AggregateFunction
+from sfumato.dp.questions.clips import clipped_schema
 from sfumato.dp.questions.estimators import Averaging, Choosing, Counting, Estimator, Spreading, Summing
 from sfumato.dp.questions.expression import Predicate
-from sfumato.dp.questions.grids import MOST_GROUPS, NumberLine, key_of, ladder_of, line_of
+from sfumato.dp.questions.features import PerPerson
+from sfumato.dp.questions.given_keys import column_of_key, given_of
+from sfumato.dp.questions.grids import (
+    MOST_GROUPS,
+    NumberLine,
+    attribute_of,
+    candidate_line,
+    key_of,
+    ladder_of,
+    line_of,
+)
+from sfumato.dp.questions.joining import PrivateTables, copies_of, join_stages
+from sfumato.dp.questions.keys import HistogramKey
+from sfumato.dp.questions.lookup import Attach, Lookup
 from sfumato.dp.questions.predicate import parse_predicate
-from sfumato.dp.questions.query import Aggregate, AggregateFunction, HistogramKey, Query
+from sfumato.dp.questions.presentation import UNCHANGED, Arrangement, ShownColumn, arrange
+from sfumato.dp.questions.private_bounds import BoundChoice, rungs_of
+from sfumato.dp.questions.query import Query, key_labels
+from sfumato.dp.questions.relation import relate
 from sfumato.dp.questions.request import (
     Binned,
+    CandidateGrid,
     Cell,
     Cells,
     ColumnGrid,
     Count,
+    Declared,
+    Distinct,
     Key,
     Measure,
     Persons,
@@ -33,7 +53,9 @@ from sfumato.dp.questions.request import (
     Total,
     Unknown,
 )
+from sfumato.dp.questions.stages import Stage
 from sfumato.dp.share import Norms
+from sfumato.dp.stored_answer import RANK_ERROR
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.promise.unit import Neighbours, ProtectPersons, Unit, write_unit
 from sfumato.schema import Kind, Schema
@@ -56,11 +78,19 @@ class Compiled:
     predicate: Predicate | None
     unit: Unit
     neighbours: Neighbours
+    stages: tuple[Stage, ...] = ()
+    arrangement: Arrangement = UNCHANGED
+    table: str | None = None  # where the ledger has several
 
     @property
     def labels(self) -> list[str]:
         """How the columns are called in this question: a name is no part of what is paid for."""
         return [entry.label for entry in self.query.aggregates]
+
+    @property
+    def key_labels(self) -> list[str]:
+        """How the keys are called in this question, which is no part of what is paid for either."""
+        return key_labels(self.query)
 
     @property
     def unknown(self) -> bool:
@@ -73,21 +103,45 @@ class Compiled:
         return [cell if line is None or isinstance(cell, str) else line.show_edge(cell) for cell, line in pairs]
 
     @property
+    def per_person(self) -> bool:
+        """Whether each person's rows became one row first."""
+        return any(isinstance(stage, PerPerson) for stage in self.stages)
+
+    @property
+    def counted(self) -> Unit:
+        """The unit as its rows are counted: a person that became one row has one row in one group."""
+        if isinstance(self.unit, ProtectPersons) and self.per_person:
+            return replace(self.unit, rows=1, groups=1)
+        return self.unit
+
+    @property
     def norms(self) -> Norms:
         """How far one unit moves the answers."""
-        rows, groups = self.unit.bounds(grouped=bool(self.keys))
-        return Norms(rows, groups, bool(self.keys), self.neighbours)
+        rows, groups = self.counted.bounds(grouped=bool(self.keys))
+        return Norms(rows * self.copies, groups, bool(self.keys), self.neighbours)
+
+    @property
+    def copies(self) -> int:
+        """How many rows one row of the unit becomes at most before it is counted."""
+        return copies_of(self.stages, self.unit)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The private tables that it reads beside the first one."""
+        return tuple(stage.table for stage in self.stages if isinstance(stage, Attach))
 
     def request(self, secret: bytes) -> Request:
         """What is asked of the rows; where keys are unknown, first how many persons each has."""
         lead = (Persons(),) if self.unknown else ()
         measures = (*lead, *itertools.chain.from_iterable(estimator.measures for estimator in self.estimators))
-        return Request(measures, self.unit, self.keys, self.predicate, secret)
+        return Request(measures, self.counted, self.keys, self.predicate, secret, self.stages)
 
     @property
     def text(self) -> str:
         """The question in canonical form, with everything public that its answer depends on."""
         parts = {
+            **({} if self.table is None else {"table": self.table}),
+            **({"stages": [stage.text for stage in self.stages]} if self.stages else {}),
             "aggregates": [entry.text for entry in self.query.aggregates],
             "where": self.predicate.text if self.predicate else None,
             "by": [_key_text(key) for key in self.keys],
@@ -98,15 +152,31 @@ class Compiled:
         return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
     @property
+    def assumptions(self) -> list[str]:
+        """What the answer takes to be public because whoever asked said so."""
+        labels = dict(zip((column_of_key(key) for key in self.query.keys), self.key_labels, strict=True))
+        keys = [labels[key.column] for key in given_of(self.query.keys)]
+        chosen = [entry.label for entry in self.query.aggregates if entry.candidates]
+        said = [f"keys of {name} were given by the analyst, without looking at the rows" for name in keys]
+        return said + [
+            f"candidates for {name} were given by the analyst, without looking at the rows" for name in chosen
+        ]
+
+    @property
     def words(self) -> str:
         """The question as a person reads it."""
         what = ", ".join(entry.text for entry in self.query.aggregates)
         where = f" where {self.predicate.text}" if self.predicate else ""
         by = f" by {', '.join(self.names)}" if self.names else ""
-        return what + where + by
+        of = "" if self.table is None else f" of {self.table}"
+        joins = "".join(f" {stage.text}" for stage in self.stages if isinstance(stage, Lookup | Attach))
+        whom = "".join(f" of persons with {stage.words}" for stage in self.stages if isinstance(stage, PerPerson))
+        return what + of + joins + whom + where + by
 
 
-def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbours) -> Compiled:
+def compile_query(
+    query: Query, schema: Schema, unit: Unit, neighbours: Neighbours, tables: PrivateTables | None = None
+) -> Compiled:
     """Return the question checked against the schema; every bound and category it needs is declared there.
 
     >>> from sfumato.dp.questions.query import count, mean
@@ -122,6 +192,12 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
         raise ParameterError(
             f"the question asks for {len(query.aggregates)} aggregates; at most {MOST_AGGREGATES} are answered at once"
         )
+    tables = tables or PrivateTables()
+    table = tables.named(query.table)
+    schema = schema if table is None else tables.schemas[table]
+    joined = join_stages(query.joins, table, schema, unit, tables)
+    relation = relate(query.derived, schema, joined, query.people, unit)
+    schema = relation.schema
     keys = tuple(key_of(schema, key) for key in query.keys)
     cells = math.prod(len(key.cells) for key in keys if not isinstance(key, Unknown))
     if cells > MOST_GROUPS:
@@ -130,17 +206,36 @@ def compile_query(query: Query, schema: Schema, unit: Unit, neighbours: Neighbou
     predicate = parse_predicate(query.condition, schema) if query.condition else None
     estimators = tuple(_estimator(entry, schema, unit) for entry in query.aggregates)
     for estimator in estimators:
-        if isinstance(estimator, Choosing) and cells * (estimator.line.grid.steps + 1) > MOST_RUNGS:
+        if isinstance(estimator, Choosing | BoundChoice) and cells * (estimator.line.grid.steps + 1) > MOST_RUNGS:
             many = f"a quantile in each of {cells} declared groups"
             raise ParameterError(f"the question asks for {many}; ask for fewer groups, or for a mean")
-    names = tuple(key.column if isinstance(key, HistogramKey) else key for key in query.keys)
+    names = tuple(column_of_key(key) for key in query.keys)
     lines = tuple(line_of(schema, key.column) if isinstance(key, HistogramKey) else None for key in query.keys)
-    return Compiled(query, estimators, names, keys, lines, predicate, unit, neighbours)
+    compiled = Compiled(
+        query, estimators, names, keys, lines, predicate, unit, neighbours, relation.stages, table=table
+    )
+    return replace(compiled, arrangement=arrange(query.presentation, _shown_columns(compiled, schema)))
+
+
+def _shown_columns(compiled: Compiled, schema: Schema) -> list[ShownColumn]:
+    """Return the columns of the answer, with the kinds of their values."""
+    shown = []
+    for label, key, line in zip(compiled.key_labels, compiled.keys, compiled.lines, strict=True):
+        kind = schema.columns[key.column].kind if line is None else line.kind
+        words = tuple(str(cell) for cell in key.cells) if isinstance(key, Declared) else None
+        numeric = kind is not None and kind.numeric
+        shown.append(ShownColumn(label, kind, key=True, values=None if numeric else words))
+    for entry, estimator in zip(compiled.query.aggregates, compiled.estimators, strict=True):
+        chosen = isinstance(estimator, Choosing | BoundChoice)
+        kind = estimator.line.kind if isinstance(estimator, Choosing | BoundChoice) else Kind.NUMBER
+        shown += [ShownColumn(entry.label + suffix, kind) for suffix in ("", "_low", "_high")]
+        shown += [ShownColumn(entry.label + RANK_ERROR, Kind.NUMBER)] if chosen else []
+    return shown
 
 
 def _check_labels(query: Query) -> None:
     suffixes = ("", "_low", "_high", RANK_ERROR)
-    labels = [key.column if isinstance(key, HistogramKey) else key for key in query.keys]
+    labels = key_labels(query)
     labels += [entry.label + suffix for entry in query.aggregates for suffix in suffixes]
     for label, times in Counter(labels).items():
         if times > 1:
@@ -151,12 +246,26 @@ def _estimator(entry: Aggregate, schema: Schema, unit: Unit) -> Estimator:
     if entry.kind is AggregateFunction.COUNT:
         return Counting(entry.label, Count())
     column = entry.column or ""
-    if entry.kind is AggregateFunction.PERSONS:
-        return _persons(entry, unit)
+    if entry.kind is AggregateFunction.DISTINCT:
+        persons = isinstance(unit, ProtectPersons) and column == unit.person
+        return Counting(entry.label, Persons() if persons else Distinct(attribute_of(schema, column).name))
+    if entry.kind in {AggregateFunction.LOWER, AggregateFunction.UPPER}:
+        upper = entry.kind is AggregateFunction.UPPER
+        return BoundChoice(entry.label, rungs_of(schema, column, entry.resolution), upper)
+    return _bounded_estimator(entry, clipped_schema(schema, column, entry.clip))
+
+
+def _bounded_estimator(entry: Aggregate, schema: Schema) -> Estimator:
+    """Return the estimator of an aggregate that needs bounds."""
+    column = entry.column or ""
     if entry.kind is AggregateFunction.PRESENT:
         return Counting(entry.label, Present(line_of(schema, column).grid))
     if entry.kind in LEVELS or entry.kind is AggregateFunction.QUANTILE:
-        return Choosing(entry.label, ladder_of(schema, column), LEVELS.get(entry.kind, entry.level or Fraction(1, 2)))
+        level = LEVELS.get(entry.kind, Fraction(1, 2) if entry.level is None else entry.level)
+        given = entry.candidates
+        return Choosing(
+            entry.label, candidate_line(schema, column, given) if given else ladder_of(schema, column), level
+        )
     line = line_of(schema, column)
     if line.kind in {Kind.DATE, Kind.TIMESTAMP} and entry.kind in NOT_OF_DATES:
         raise SchemaError(
@@ -167,17 +276,6 @@ def _estimator(entry: Aggregate, schema: Schema, unit: Unit) -> Estimator:
     return Averaging(entry.label, line) if entry.kind is AggregateFunction.MEAN else Spreading(entry.label, line)
 
 
-def _persons(entry: Aggregate, unit: Unit) -> Estimator:
-    if not isinstance(unit, ProtectPersons):
-        raise ParameterError(
-            f"the budget protects rows, so persons cannot be counted by '{entry.column}'; "
-            f"make it with --protect person:{entry.column}:ROWS:GROUPS"
-        )
-    if entry.column != unit.person:
-        raise ParameterError(f"COUNT(DISTINCT {entry.column}) is not covered; the persons are in '{unit.person}'")
-    return Counting(entry.label, Persons())
-
-
 def _measure_text(measure: Measure) -> str:
     """Return the words for a measure that ledgers know: another word would sell an answer twice."""
     match measure:
@@ -186,12 +284,18 @@ def _measure_text(measure: Measure) -> str:
         case Total(grid, origin, power):
             return f"Total(grid={_grid_text(grid)}, origin={origin}, power={power})"
         case PositionCounts(grid):
+            if isinstance(grid, CandidateGrid):
+                return f"Candidates(column={grid.column!r}, values={list(grid.values)!r})"
             return f"Ladder(grid={_grid_text(grid)})"
+        case Distinct(column):
+            return f"Distinct(column={column!r})"
         case Count() | Persons():
             return f"{type(measure).__name__}()"
 
 
-def _grid_text(grid: ColumnGrid) -> str:
+def _grid_text(grid: ColumnGrid | CandidateGrid) -> str:
+    if isinstance(grid, CandidateGrid):
+        return f"Candidates(column={grid.column!r}, values={list(grid.values)!r})"
     return f"Grid(column={grid.column!r}, low={grid.low!r}, high={grid.high!r}, steps={grid.steps!r})"
 
 
@@ -222,4 +326,5 @@ def _words_of_text(text: str) -> str:
         return text
     where = f" where {parts['where']}" if parts.get("where") else ""
     keys = [str(key).partition(":")[0] for key in parts.get("by", [])]
-    return ", ".join(parts["aggregates"]) + where + (f" by {', '.join(keys)}" if keys else "")
+    of = f" of {parts['table']}" if parts.get("table") else ""
+    return ", ".join(parts["aggregates"]) + of + where + (f" by {', '.join(keys)}" if keys else "")

@@ -14,26 +14,33 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from sfumato.dp.answer import CONFIDENCE, AnswerColumn, Value
+import numpy as np
+import numpy.typing as npt
+
 from sfumato.dp.mechanisms.additive import AdditiveNoise
-from sfumato.dp.mechanisms.selection import Selection, quantile_scores, quantile_sensitivity
-from sfumato.dp.questions.grids import NumberLine
-from sfumato.dp.questions.request import Count, Measure, Persons, PositionCounts, Present, Total
+from sfumato.dp.mechanisms.selection import ExponentialMechanism, quantile_scores, quantile_sensitivity
+from sfumato.dp.questions.grids import CandidateLine, NumberLine
+from sfumato.dp.questions.request import Count, Distinct, Measure, Persons, PositionCounts, Present, Total
 from sfumato.dp.share import Norms, Share, noise_cost
+from sfumato.dp.stored_answer import CONFIDENCE, OF_CANDIDATES, AnswerColumn, Value
 from sfumato.promise.cost import Accountant
 from sfumato.random import Noise
 
 Tally = Sequence[Any]
 HALF = Fraction(1, 2)
 THIRD = Fraction(1, 3)
+OF_RANKS = "rows by which the rank may be off, with 95 % confidence"
 
 
 class Estimator(Protocol):
-    """One aggregate: the measures it needs, the noise a share buys it, and the public column it makes of them."""
+    """One aggregate: the measures it needs, the noise a share buys it (in `unit`), and the public column it makes."""
 
     @property
     def measures(self) -> tuple[Measure, ...]: ...
+    @property
+    def unit(self) -> str: ...
     def error(self, share: Share, confidence: float, rows: int | None) -> float: ...
+    def scale(self, share: Share, rows: int | None) -> float | None: ...
     def spent(self, share: Share, norms: Norms) -> Fraction: ...
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn: ...
 
@@ -56,6 +63,11 @@ class OneNumber(ABC):
         """The public column, with noise of a given mechanism."""
 
     @property
+    @abstractmethod
+    def unit(self) -> str:
+        """What the answer counts in."""
+
+    @property
     def step(self) -> float:
         """What the answer's smallest change is worth."""
         return 1.0
@@ -72,6 +84,11 @@ class OneNumber(ABC):
         del rows
         return float(self._mechanism(share).half_width(confidence) * self.step)
 
+    def scale(self, share: Share, rows: int | None) -> float | None:
+        """The scale of the noise in the unit of the answer."""
+        del rows
+        return self._mechanism(share).noise_scale * self.step
+
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         """The public column for a share of the price."""
         return self.with_noise(tallies[0], self._mechanism(share), noise)
@@ -83,14 +100,22 @@ class OneNumber(ABC):
 
 @dataclass(frozen=True)
 class Counting(OneNumber):
-    """Rows, rows with a value, or persons: an integer with noise."""
+    """Rows, rows with a value, persons or different values: an integer with noise.
+
+    A row that comes adds at most one value that nobody else has; a row that changes takes away one at most and adds one
+    at most, so that the number of values moves by at most one for each row of a unit, as a number of rows does.
+    """
 
     name: str
-    measure: Count | Present | Persons
+    measure: Count | Present | Persons | Distinct
 
     @property
     def measures(self) -> tuple[Measure, ...]:
         return (self.measure,)
+
+    @property
+    def unit(self) -> str:
+        return "persons" if isinstance(self.measure, Persons) else "rows"
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -130,6 +155,10 @@ class Summing(OneNumber):
         return self.line.step
 
     @property
+    def unit(self) -> str:
+        return f"unit of {self.line.grid.column}"
+
+    @property
     def measures(self) -> tuple[Measure, ...]:
         return (Total(self.line.grid, origin=-self.line.first),)
 
@@ -162,6 +191,10 @@ class Averaging:
         return (Present(self.line.grid), Total(self.line.grid, origin=self.line.middle))
 
     @property
+    def unit(self) -> str:
+        return f"unit of {self.line.grid.column}"
+
+    @property
     def _reaches(self) -> tuple[tuple[int, int], tuple[int, int]]:
         return (1, 1), (self.line.grid.steps - self.line.middle, self.line.grid.steps)
 
@@ -178,11 +211,10 @@ class Averaging:
         halves = [mechanism.half_width((1 + confidence) / 2) for mechanism in (counts, sums)]
         least = max((rows or 0) - halves[0], 1)
         reach = self.line.grid.steps - self.line.middle
-        return float(min((halves[1] + reach * halves[0]) / least, self.line.grid.steps) * self._step)
+        return float(min((halves[1] + reach * halves[0]) / least, self.line.grid.steps) * self.line.step)
 
-    @property
-    def _step(self) -> float:
-        return self.line.step
+    def scale(self, share: Share, rows: int | None) -> float | None:
+        return None if rows is None else self._mechanisms(share)[1].noise_scale / rows * self.line.step
 
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         counts, sums = self._mechanisms(share)
@@ -195,12 +227,12 @@ class Averaging:
             values=[self._show_offset(total / max(count, 1)) for count, total in noisy],
             low=[self._show_offset(low) for low, _ in spans],
             high=[self._show_offset(high) for _, high in spans],
-            scale=[sums.noise_scale / max(count, 1) * self._step for count, _ in noisy],
+            scale=[sums.noise_scale / max(count, 1) * self.line.step for count, _ in noisy],
         )
 
     def _show_offset(self, offset: float) -> Value:
         position = min(max(self.line.middle + offset, 0), self.line.grid.steps)
-        return (self.line.first + position) * self._step
+        return (self.line.first + position) * self.line.step
 
 
 def ratio_span(above: tuple[float, float], below: tuple[float, float]) -> tuple[float, float]:
@@ -227,6 +259,10 @@ class Spreading:
         return (Present(grid), Total(grid, origin=middle), Total(grid, origin=middle, power=2))
 
     @property
+    def unit(self) -> str:
+        return f"square unit of {self.line.grid.column}"
+
+    @property
     def _reach(self) -> int:
         return self.line.grid.steps - self.line.middle
 
@@ -249,6 +285,9 @@ class Spreading:
         mean = min((halves[1] + reach * halves[0]) / least, 2 * reach)
         square = min((halves[2] + reach**2 * halves[0]) / least, reach**2)
         return float(min(square + 2 * reach * mean, reach**2) * self.line.step**2)
+
+    def scale(self, share: Share, rows: int | None) -> float | None:
+        return None if rows is None else self._mechanisms(share)[2].noise_scale / rows * self.line.step**2
 
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         mechanisms = self._mechanisms(share)
@@ -282,29 +321,44 @@ class Choosing:
     """A quantile (minimum and maximum are the quantiles at 0 and 1), chosen on a public ladder of values."""
 
     name: str
-    line: NumberLine
+    line: NumberLine | CandidateLine
     level: Fraction
 
     @property
     def measures(self) -> tuple[Measure, ...]:
         return (PositionCounts(self.line.grid),)
 
-    def _mechanism(self, share: Share) -> Selection:
+    @property
+    def unit(self) -> str:
+        """What the scale of the choice counts in; `rehearsal` translates errors to the unit of the answer."""
+        return "rows of rank"
+
+    def _mechanism(self, share: Share) -> ExponentialMechanism:
         return share.selection(quantile_sensitivity(self.level, share.norms.rows, share.norms.neighbours))
 
     def error(self, share: Share, confidence: float, rows: int | None) -> float:
-        """By how many rows the rank of the answer is off at most, beyond the ladder's own fineness.
+        """By how many rows the rank of the answer is off at most, beyond that of the best value on the ladder.
 
         At the ends the wanted rank lies the margin inside, which comes on top.
         """
         del rows
-        mechanism, candidates = self._mechanism(share), self.line.grid.steps + 1
+        mechanism, candidates = self._mechanism(share), len(self.line.places)
         margin = self._margin(mechanism) if self.level in {0, 1} else 0
         return float(mechanism.score_error(candidates, confidence) / self.level.denominator + margin)
 
-    def _margin(self, mechanism: Selection) -> int:
+    def scale(self, share: Share, rows: int | None) -> float | None:
+        """How many rows of rank make a choice e times less likely."""
+        del rows
+        return float(self._mechanism(share).scale / self.level.denominator)
+
+    def law(self, counts: Sequence[int] | npt.NDArray[np.int64], share: Share) -> npt.NDArray[np.float64]:
+        """The probability with which each position is chosen where so many rows lie at each."""
+        mechanism = self._mechanism(share)
+        return mechanism.probabilities(quantile_scores(counts, self.level, self._margin(mechanism)))
+
+    def _margin(self, mechanism: ExponentialMechanism) -> int:
         """How many rows inside the ends are aimed at: as many as make all positions outside unlikely."""
-        return max(1, int(mechanism.score_error(self.line.grid.steps + 1, CONFIDENCE)))
+        return max(1, int(mechanism.score_error(len(self.line.places), CONFIDENCE)))
 
     def spent(self, share: Share, norms: Norms) -> Fraction:
         """What the choices cost: each group a unit touches has its own, at the sensitivity of the unit's rows."""
@@ -327,7 +381,9 @@ class Choosing:
     def answer(self, tallies: Sequence[Tally], share: Share, noise: Noise) -> AnswerColumn:
         mechanism = self._mechanism(share)
         margin = self._margin(mechanism)
-        chosen = [mechanism.choose(quantile_scores(counts, self.level, margin), noise) for counts in tallies[0]]
+        places = self.line.places
+        scores = (quantile_scores(counts, self.level, margin)[places.start :: places.step] for counts in tallies[0])
+        chosen = [places[mechanism.choose(one, noise)] for one in scores]
         ranks = self.error(share, CONFIDENCE, None)
         return AnswerColumn(
             name=self.name,
@@ -336,7 +392,7 @@ class Choosing:
             low=[None] * len(chosen),
             high=[None] * len(chosen),
             scale=[float(ranks)] * len(chosen),
-            unit_of_scale="rows by which the rank may be off, with 95 % confidence",
+            unit_of_scale=OF_CANDIDATES if isinstance(self.line, CandidateLine) else OF_RANKS,
             rank_error=float(ranks),
             least_rows=self.least_rows(share),
         )

@@ -1,8 +1,9 @@
-"""Conditions as data: columns, literals and arithmetic, compared and joined, each with one canonical text.
+"""Conditions and values as data: columns, literals, arithmetic and functions, each with one canonical text.
 
-Nothing here can fail on a row: arithmetic runs on doubles between declared bounds, and `extent` proves before any row
-is read that no intermediate result overflows or vanishes. A condition that fails on one row would tell of that row
-(Haeberlen, Pierce & Narayan 2011, "Differential privacy under fire", section 4).
+Nothing here can fail on a row: arithmetic runs on doubles between declared bounds, and
+`sfumato.dp.questions.extent` proves before any row is read that no intermediate result overflows or vanishes. A
+condition that fails on one row would tell of that row (Haeberlen, Pierce & Narayan 2011, "Differential privacy under
+fire", section 4).
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from sfumato.dp.questions.clock import time_words
 MOST = 1e15  # numbers in a condition lie within ±MOST, and are 0 where they are nearer to it than LEAST
 LEAST = 1e-15
 EPOCH = dt.date(1970, 1, 1)
-MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 class Domain(StrEnum):
@@ -52,7 +51,9 @@ class Expression:
 
 @dataclass(frozen=True)
 class ColumnReference(Expression):
-    """A declared column; `bounds` clamp it in arithmetic, `order` holds the categories of an ordinal one.
+    """A declared column; `bounds` clamp it in computations, `order` holds the categories of an ordinal one.
+
+    Of a column of words, `longest` is the length of the longest category.
 
     >>> ColumnReference("age", Domain.NUMBER).text
     '"age"'
@@ -62,6 +63,7 @@ class ColumnReference(Expression):
     domain: Domain
     bounds: tuple[float, float] | None = None
     order: tuple[str, ...] = ()
+    longest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,40 @@ class Cast(Expression):
     value: Value
     to: str
     domain: Domain
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function of values; `options` are constants that belong to the function: a unit, a number of places.
+
+    >>> Call("EXTRACT", (ColumnReference("a", Domain.DATE),), Domain.NUMBER, ("YEAR",)).text
+    'EXTRACT(YEAR FROM "a")'
+    >>> Call("COALESCE", (ColumnReference("a", Domain.NUMBER), Literal(0, Domain.NUMBER)), Domain.NUMBER).text
+    'COALESCE("a", 0)'
+    """
+
+    function: str
+    arguments: tuple[Value, ...]
+    domain: Domain
+    options: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """The value of the first condition that is true, or `otherwise`; None is a missing value.
+
+    >>> Case(((Truth(True), Literal(1, Domain.NUMBER)),), None, Domain.NUMBER).text
+    'CASE WHEN TRUE THEN 1 END'
+    """
+
+    branches: tuple[tuple[Condition, Value | None], ...]
+    otherwise: Value | None
+    domain: Domain
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """The values that it can have."""
+        return tuple(value for value in (*(value for _, value in self.branches), self.otherwise) if value is not None)
 
 
 @dataclass(frozen=True)
@@ -193,7 +229,7 @@ class Junction(Expression):
     operands: tuple[Condition, ...]
 
 
-Value = ColumnReference | Literal | Arithmetic | Cast
+Value = ColumnReference | Literal | Arithmetic | Cast | Call | Case
 Condition = Truth | ValueComparison | InList | Missing | Like | Negation | Junction
 Node = Value | Condition
 
@@ -202,7 +238,7 @@ Node = Value | Condition
 class Predicate:
     """A condition on one row, as data; a row for which it is unknown does not count.
 
-    >>> older = compare(">", ColumnReference("age", Domain.NUMBER), Literal(18, Domain.NUMBER))
+    >>> older = ValueComparison(">", ColumnReference("age", Domain.NUMBER), Literal(18, Domain.NUMBER))
     >>> Predicate(older).text, Predicate(older).columns
     ('"age" > 18', ('age',))
     """
@@ -230,6 +266,32 @@ def _value_sql(value: Value) -> str:
             return f"({left.text} {operator} {right.text})"
         case Cast(inner, to):
             return f"CAST({inner.text} AS {to})"
+        case Call():
+            return _call_sql(value)
+        case Case(branches, otherwise):
+            cases = "".join(f" WHEN {test.text} THEN {_result_sql(result)}" for test, result in branches)
+            last = "" if otherwise is None else f" ELSE {otherwise.text}"
+            return f"CASE{cases}{last} END"
+
+
+def _result_sql(value: Value | None) -> str:
+    return "NULL" if value is None else value.text
+
+
+def _call_sql(call: Call) -> str:
+    texts = [argument.text for argument in call.arguments]
+    match call.function, call.options:
+        case "EXTRACT", (unit,):
+            return f"EXTRACT({unit} FROM {texts[0]})"
+        case "DATE_TRUNC", (unit,):
+            return f"DATE_TRUNC('{unit}', {texts[0]})"
+        case "SHIFT", (number, unit):
+            return f"({texts[0]} + INTERVAL '{number} {unit}')"
+        case ("DAYS_AFTER" | "DIFFERENCE" | "CONCAT") as function, _:
+            signs = {"DAYS_AFTER": " + ", "DIFFERENCE": " - ", "CONCAT": " || "}
+            return f"({signs[function].join(texts)})"
+        case function, options:
+            return f"{function}({', '.join([*texts, *map(str, options)])})"
 
 
 def _condition_sql(condition: Condition) -> str:  # noqa: PLR0911  # one for each kind of condition
@@ -260,72 +322,7 @@ def _literal_sql(literal: Literal) -> str:
     return str(int(literal.value)) if float(literal.value).is_integer() else repr(literal.value)
 
 
-def compare(operator: str, left: Value, right: Value) -> ValueComparison:
-    """Return the comparison with its sides in canonical order: literals to the right, then by text.
-
-    >>> compare("<", Literal(3, Domain.NUMBER), ColumnReference("a", Domain.NUMBER)).text
-    '"a" > 3'
-    """
-    if (isinstance(left, Literal), left.text) > (isinstance(right, Literal), right.text):
-        return ValueComparison(MIRRORED[operator], right, left)
-    return ValueComparison(operator, left, right)
-
-
-def compute(operator: str, left: Value, right: Value) -> Arithmetic:
-    """Return the arithmetic; the sides of a sum or a product stand in canonical order.
-
-    >>> compute("+", Literal(1, Domain.NUMBER), ColumnReference("a", Domain.NUMBER)).text
-    '("a" + 1)'
-    """
-    if operator in "+*" and left.text > right.text:
-        left, right = right, left
-    return Arithmetic(operator, left, right)
-
-
-def join(operator: str, operands: list[Condition]) -> Condition:
-    """Return AND or OR of all operands: nested ones of the same kind are opened, each stands once, sorted.
-
-    >>> join("AND", [Truth(True), Truth(True)]).text
-    'TRUE'
-    """
-    flat: dict[str, Condition] = {}
-    for operand in operands:
-        same = isinstance(operand, Junction) and operand.operator == operator
-        for part in operand.operands if same and isinstance(operand, Junction) else (operand,):
-            flat[part.text] = part
-    parts = tuple(flat[text] for text in sorted(flat))
-    return parts[0] if len(parts) == 1 else Junction(operator, parts)
-
-
-def negate(operand: Condition) -> Condition:
-    """Return the condition that is true where `operand` is false, and unknown where it is unknown.
-
-    >>> negate(negate(Missing(ColumnReference("a", Domain.TEXT)))).text
-    '"a" IS NULL'
-    """
-    if isinstance(operand, Negation):
-        return operand.operand
-    if isinstance(operand, Truth):
-        return Truth(not operand.value)
-    if isinstance(operand, ValueComparison):
-        return ValueComparison(OPPOSITE[operand.operator], operand.left, operand.right)
-    return Negation(operand)
-
-
-def one_of(value: Value, literals: list[Literal]) -> Condition:
-    """Return the test that a value is one of some literals, each once and sorted.
-
-    >>> one_of(ColumnReference("a", Domain.NUMBER), [Literal(2, Domain.NUMBER), Literal(1, Domain.NUMBER)]).text
-    '"a" IN (1, 2)'
-    """
-    different = {literal.text: literal for literal in literals}
-    ordered = tuple(sorted(different.values(), key=lambda literal: (isinstance(literal.value, str), literal.value)))
-    if not ordered:
-        return ValueComparison("<>", value, value)  # false, and unknown where the value is missing
-    return compare("=", value, ordered[0]) if len(ordered) == 1 else InList(value, ordered)
-
-
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: Node) -> tuple[Node, ...]:  # noqa: PLR0911  # one for each kind of node
     """Return the nodes directly below one.
 
     >>> [child.text for child in children(Negation(Truth(True)))]
@@ -340,8 +337,10 @@ def children(node: Node) -> tuple[Node, ...]:
             return (value,)
         case Negation(operand):
             return (operand,)
-        case Junction(_, operands):
+        case Junction(_, operands) | Call(_, operands):
             return operands
+        case Case(branches):
+            return *(test for test, _ in branches), *node.results
         case _:
             return ()
 
@@ -355,26 +354,3 @@ def walk(node: Node) -> Iterator[Node]:
     yield node
     for child in children(node):
         yield from walk(child)
-
-
-def extent(value: Value) -> tuple[float, float]:
-    """Return the least magnitude a result other than 0 can have, and the greatest.
-
-    A sum of doubles that are 0 or at least m is 0 or at least m·2⁻⁵³, the spacing of doubles at m.
-
-    >>> extent(Arithmetic("*", Literal(3, Domain.NUMBER), Literal(0.5, Domain.NUMBER)))
-    (1.5, 1.5)
-    """
-    match value:
-        case Literal(number) if number and not isinstance(number, str):
-            return abs(number), abs(number)
-        case ColumnReference(_, _, (low, high)):
-            return LEAST, max(abs(low), abs(high), LEAST)
-        case Arithmetic(operator, left, right):
-            (least, most), (other_least, other_most) = extent(left), extent(right)
-            products = {"*": (least * other_least, most * other_most), "/": (least / other_most, most / other_least)}
-            return products.get(operator, (min(least, other_least) * 2.0**-53, most + other_most))
-        case Cast(inner):
-            return 1.0, extent(inner)[1] + 1
-        case _:
-            return LEAST, MOST

@@ -9,11 +9,17 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sfumato.dp.questions.calendar import MONTHS, periods
+from sfumato.dp.questions.candidates import Candidate, positions_of
 from sfumato.dp.questions.clock import bound_position, time_words
-from sfumato.dp.questions.query import HistogramKey
-from sfumato.dp.questions.request import Binned, Cell, ColumnGrid, Declared, Key, Unknown
+from sfumato.dp.questions.derived import DerivedAttribute
+from sfumato.dp.questions.expression import Domain
+from sfumato.dp.questions.given_keys import MOST_PLACED, Keys, key_cells
+from sfumato.dp.questions.keys import HistogramKey
+from sfumato.dp.questions.request import Binned, CandidateGrid, Cell, ColumnGrid, Declared, Key, Unknown
 from sfumato.errors import ParameterError, SchemaError, suggestion
 from sfumato.schema import Attribute, Kind, Schema
 
@@ -49,6 +55,11 @@ class NumberLine:
         """The position in the middle."""
         return self.grid.steps // 2
 
+    @property
+    def places(self) -> range:
+        """The positions whose values can be chosen."""
+        return range(self.grid.steps + 1)
+
     def show(self, value: float) -> Cell:
         """A value as it is published: a whole number, a date or a time in whole seconds where the column holds such."""
         if self.kind is Kind.TIMESTAMP:
@@ -64,6 +75,45 @@ class NumberLine:
         17.5
         """
         return self.show(edge) if float(edge).is_integer() or self.kind is Kind.TIMESTAMP else edge
+
+
+@dataclass(frozen=True)
+class CandidateLine:
+    """A numeric column on values that were given: each stands for itself, also between whole numbers.
+
+    >>> line = CandidateLine(CandidateGrid("age", (17.5, 18.0)), Kind.INTEGER)
+    >>> [line.show(line.grid.value(place)) for place in line.places]
+    [17.5, 18]
+    """
+
+    grid: CandidateGrid
+    kind: Kind
+
+    @property
+    def places(self) -> range:
+        """The positions whose values can be chosen: not the gaps."""
+        return range(1, self.grid.steps, 2)
+
+    def show(self, value: float) -> Cell:
+        """A value as it is published."""
+        if self.kind is Kind.TIMESTAMP:
+            return time_words(value)
+        if self.kind is Kind.DATE:
+            return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+        return int(value) if self.kind is Kind.INTEGER and float(value).is_integer() else value
+
+
+def candidate_line(schema: Schema, name: str, candidates: Sequence[Candidate]) -> CandidateLine:
+    """Return the values that a quantile of a column may have, where they were given; bounds are not needed.
+
+    >>> from sfumato.schema import Role
+    >>> fares = Schema({"fare": Attribute("fare", Role.OTHER, Kind.NUMBER)})
+    >>> candidate_line(fares, "fare", [5.0, 7.5]).grid.values
+    (5.0, 7.5)
+    """
+    attribute = attribute_of(schema, name)
+    values = positions_of(name, candidates, attribute.kind)
+    return CandidateLine(CandidateGrid(name, values), attribute.kind or Kind.NUMBER)
 
 
 def attribute_of(schema: Schema, name: str) -> Attribute:
@@ -86,6 +136,8 @@ def line_of(schema: Schema, name: str) -> NumberLine:
     sfumato.errors.SchemaError: column 'age' has no public bounds; declare type and bounds = [low, high] in the schema
     """
     attribute = attribute_of(schema, name)
+    if isinstance(attribute, DerivedAttribute) and attribute.bounds is None and attribute.kind is not None:
+        raise SchemaError(attribute.unbounded)
     if attribute.bounds is None or not attribute.public or attribute.kind is None:
         raise SchemaError(f"column '{name}' has no public bounds; declare type and bounds = [low, high] in the schema")
     low, high = (bound_position(limit) for limit in attribute.bounds)
@@ -103,7 +155,7 @@ def ladder_of(schema: Schema, name: str) -> NumberLine:
     return NumberLine(ColumnGrid(name, line.grid.low, line.grid.high, steps), 0, 0.0, line.kind)
 
 
-def key_of(schema: Schema, key: str | HistogramKey) -> Key:
+def key_of(schema: Schema, key: str | HistogramKey | Keys) -> Key:  # noqa: PLR0911  # one for each kind of key
     """Return the public cells of a key to group by, or a key whose values are unknown.
 
     >>> schema = Schema.from_roles(quasi=["station"])
@@ -112,25 +164,51 @@ def key_of(schema: Schema, key: str | HistogramKey) -> Key:
     """
     if isinstance(key, HistogramKey):
         return _bins(schema, key)
+    if isinstance(key, Keys):
+        return key_cells(schema, key)
     attribute = attribute_of(schema, key)
     if not attribute.public:
         return Unknown(key)
     if attribute.categories is not None:
         return Declared(key, attribute.categories)
+    if isinstance(attribute, DerivedAttribute) and attribute.period is not None:
+        return Declared(key, _periods(attribute, attribute.period))
     if attribute.bounds is not None and attribute.kind in {Kind.INTEGER, Kind.DATE}:
         return Declared(key, _range(attribute))
     if attribute.kind in {Kind.NUMBER, Kind.TIMESTAMP}:
+        if isinstance(attribute, DerivedAttribute) and attribute.bounds is None:
+            raise SchemaError(attribute.unbounded)
         raise SchemaError(f"column '{key}' has no separate values to group by; ask for a histogram of it")
     return Unknown(key)
 
 
+def _periods(attribute: DerivedAttribute, unit: str) -> tuple[Cell, ...]:
+    """Return the starts of all periods between the bounds: dates as such, times as times."""
+    if attribute.bounds is None:
+        raise SchemaError(attribute.unbounded)
+    low, high = (bound_position(limit) for limit in attribute.bounds)
+    domain = Domain.DATE if attribute.kind is Kind.DATE else Domain.TIMESTAMP
+    most = MOST_PLACED if domain is Domain.TIMESTAMP and unit in MONTHS else MOST_GROUPS  # months are searched for
+    starts = periods(unit, low, high, domain, most)
+    if starts is None:
+        raise SchemaError(
+            f"derived column '{attribute.name}' has more than {most} {unit}s between its bounds; "
+            "truncate to a longer period, or group by a histogram of it"
+        )
+    if domain is Domain.DATE:
+        return tuple((EPOCH + dt.timedelta(days=round(start))).isoformat() for start in starts)
+    return tuple(time_words(start) for start in starts)
+
+
 def _range(attribute: Attribute) -> tuple[Cell, ...]:
     low, high = (round(bound_position(limit)) for limit in attribute.bounds or (0, 0))
-    if high - low >= MOST_GROUPS:
-        raise SchemaError(f"column '{attribute.name}' has {high - low + 1} declared values; group by a histogram of it")
+    step = attribute.multiple if isinstance(attribute, DerivedAttribute) else 1
+    values = range(-(-low // step) * step, high + 1, step)
+    if len(values) > MOST_GROUPS:
+        raise SchemaError(f"column '{attribute.name}' has {len(values)} declared values; group by a histogram of it")
     if attribute.kind is Kind.DATE:
-        return tuple((EPOCH + dt.timedelta(days=day)).isoformat() for day in range(low, high + 1))
-    return tuple(range(low, high + 1))
+        return tuple((EPOCH + dt.timedelta(days=day)).isoformat() for day in values)
+    return tuple(values)
 
 
 def _bins(schema: Schema, key: HistogramKey) -> Binned:
@@ -161,5 +239,8 @@ def _edges(key: HistogramKey, kind: Kind) -> tuple[float, ...]:
 
 
 def _step(low: float, high: float) -> float:
-    """The largest power of two that cuts the range into at least 2^20 parts (1 where the range is a point)."""
-    return 1.0 if high <= low else 2.0 ** (math.floor(math.log2((high - low) / FINENESS)))
+    """The largest power of two that cuts the range, or what is no whole number of a point, into at least 2^20 parts."""
+    if high <= low and low.is_integer():
+        return 1.0
+    width = high - low if high > low else abs(low)
+    return 2.0 ** math.floor(math.log2(width / FINENESS))

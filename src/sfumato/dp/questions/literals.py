@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000  # characters of a condition, and of a text in it
 SHOWN = 60  # characters of a clause in an error
-SUBSET = "a condition may use comparisons, + - * /, BETWEEN, IN, IS NULL, LIKE, CAST, AND, OR and NOT"
+SUBSET = (
+    "a condition may use comparisons, + - * / %, BETWEEN, IN, IS NULL, LIKE, CAST, CASE, AND, OR, NOT, "
+    "and the functions that docs/algorithms/expressions.md lists"
+)
 
 
 def short(text: str) -> str:
@@ -44,8 +47,8 @@ def refusal(node: exp.Expr, why: str = SUBSET) -> InputError:
     """Return the error that names a clause which is not covered.
 
     >>> import sqlglot
-    >>> str(refusal(sqlglot.parse_one("a % 2"), "use / instead"))
-    'the condition uses a % 2, which is not covered; use / instead'
+    >>> str(refusal(sqlglot.parse_one("a ^ 2"), "use * instead"))
+    'the condition uses a # 2, which is not covered; use * instead'
     """
     return InputError(f"the condition uses {short(node.sql(dialect='postgres'))}, which is not covered; {why}")
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.dp.questions.expression import Predicate
+from sfumato.dp.questions.stages import Stage, with_made
 from sfumato.promise.unit import Unit
 from sfumato.schema import Schema
 
@@ -86,6 +87,19 @@ class Persons:
 
 
 @dataclass(frozen=True)
+class Distinct:
+    """How many different values the rows of a group have in a column; a missing one is none.
+
+    Values are cells as they are declared: two texts that write the same number or day are one value.
+
+    >>> Distinct("station").column
+    'station'
+    """
+
+    column: str
+
+
+@dataclass(frozen=True)
 class ColumnGrid:
     """The public grid of a numeric column: positions 0…steps between its declared bounds; values outside are clamped.
 
@@ -104,6 +118,30 @@ class ColumnGrid:
     def value(self, position: float) -> float:
         """Return the value at a position."""
         return self.low + (self.high - self.low) * position / self.steps if self.steps else self.low
+
+
+@dataclass(frozen=True)
+class CandidateGrid:
+    """Public values in rising order, as places on the line with the gaps between them; nothing is clamped or rounded.
+
+    Position 2i + 1 is value i itself, position 2i the gap below it, and the last one what lies above all values.
+
+    >>> grid = CandidateGrid("fare", (5.0, 7.5))
+    >>> grid.steps, grid.value(3)
+    (4, 7.5)
+    """
+
+    column: str
+    values: tuple[float, ...]
+
+    @property
+    def steps(self) -> int:
+        """The last position."""
+        return 2 * len(self.values)
+
+    def value(self, position: int) -> float:
+        """Return the value at a position that is one."""
+        return self.values[position // 2]
 
 
 @dataclass(frozen=True)
@@ -132,16 +170,16 @@ class Total:
 
 @dataclass(frozen=True)
 class PositionCounts:
-    """How many rows of a group lie at each position 0…steps.
+    """How many rows of a group lie at each position 0…steps of a grid, or at and between given values.
 
     >>> PositionCounts(ColumnGrid("age", 0.0, 100.0, 100)).grid.steps
     100
     """
 
-    grid: ColumnGrid
+    grid: ColumnGrid | CandidateGrid
 
 
-Measure = Count | Persons | Present | Total | PositionCounts
+Measure = Count | Persons | Distinct | Present | Total | PositionCounts
 
 
 @dataclass(frozen=True)
@@ -158,6 +196,11 @@ class Request:
     keys: tuple[Key, ...] = ()
     where: Predicate | None = None
     secret: bytes = b""
+    stages: tuple[Stage, ...] = ()  # what is done to the rows first; keys, measures and `where` may use what they add
+
+    def declared(self, schema: Schema) -> Schema:
+        """Return the schema of the rows with the columns that the stages add."""
+        return with_made(schema, self.stages)
 
     @property
     def size(self) -> int | None:

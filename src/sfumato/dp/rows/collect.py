@@ -19,7 +19,7 @@ from sfumato.dp.questions.clock import time_words
 from sfumato.dp.questions.expression import EPOCH
 from sfumato.dp.questions.request import Binned, Cell, Cells, Key, PositionCounts, Request, Tallies, Unknown
 from sfumato.dp.rows.dialect import Dialect
-from sfumato.dp.rows.statement import SqlTable, Statement, key_value
+from sfumato.dp.rows.statement import PLACED, SqlTable, Statement, key_value
 from sfumato.schema import Kind, Schema
 
 UNREADABLE = "the rows could not be read as declared"
@@ -42,7 +42,7 @@ def collect(request: Request, schema: Schema, source: SqlTable, dialect: Dialect
     width, ladders = len(request.keys), statement.ladders
     levels = range(width + 1, width + 2 * len(ladders), 2)  # where a row says whether it speaks of all positions
     whole = [row for row in rows if all(row[level] for level in levels)]
-    cells, places = arrange(request, schema, [row[:width] for row in whole])
+    cells, places = arrange(request, request.declared(schema), [row[:width] for row in whole])
     found = {
         name: _ladders([row for row in rows if not row[level]], places, len(cells), (width, level - 1))
         for name, level in zip(ladders, levels, strict=True)
@@ -144,6 +144,8 @@ def _names(key: Key, schema: Schema) -> dict[Cell, Cell] | Kind | None:
     if isinstance(key, Unknown):
         return kind
     if isinstance(key, Binned):
+        return dict(enumerate(key.cells))
+    if kind in PLACED:
         return dict(enumerate(key.cells))
     return {key_value(cell, kind, key.column): cell for cell in key.cells}
 

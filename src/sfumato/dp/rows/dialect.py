@@ -7,8 +7,8 @@ a cell does not hold as declared is missing; nothing raises (Haeberlen, Pierce &
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sfumato.errors import InputError
@@ -37,6 +37,15 @@ IN_FULL = (  # a moment with its seconds and an offset of four digits, which eve
 )
 CALENDAR = "{x} BETWEEN TIMESTAMP '0001-01-01 00:00:00' AND TIMESTAMP '9999-12-31 23:59:59.999999'"
 HUGE, TINY = "1e290", "1e-290"
+UNCASED = (
+    r"\x{2000}-\x{20FF}\x{3000}-\x{A63F}\x{AC00}-\x{D7FF}\x{1F000}-\x{1FAFF}"  # signs, east Asian letters, pictures
+)
+GREEK = r"\x{386}-\x{3C1}\x{3C3}-\x{3CE}"
+LOWERED = rf"[\x00-\x{{12F}}\x{{131}}-\x{{17F}}{GREEK}\x{{3C2}}\x{{400}}-\x{{4BF}}\x{{4C1}}-\x{{4FF}}{UNCASED}]*"
+UPPERED = (  # not the micro sign, sharp s, dotless i and long s
+    rf"[\x00-\x{{B4}}\x{{B6}}-\x{{DE}}\x{{E0}}-\x{{130}}\x{{132}}-\x{{17E}}{GREEK}"
+    rf"\x{{400}}-\x{{4BF}}\x{{4C1}}-\x{{4CE}}\x{{4D0}}-\x{{4FF}}{UNCASED}]*"
+)
 
 
 class StorageType(StrEnum):
@@ -110,6 +119,15 @@ class Dialect:
     real_text: str = "regexp_replace({text}, '\\.0+$', '')"
     total: str = "SUM({x})"
     item: str = "[{list}][{place} + 1]"
+    literal: str = "{x}"  # a number that is written out, as a double
+    small_floor: str = "floor({x})"  # of a number within ±9e15
+    date: str = "(DATE '1970-01-01' + CAST({x} AS INTEGER))"  # the engine's date of days since 1970
+    part: str = "EXTRACT({unit} FROM {x})"  # of a date
+    quarter: str = "CAST(date_trunc('quarter', CAST({x} AS TIMESTAMP)) AS DATE)"  # the first day of that of a date
+    later: str = "CAST({x} + INTERVAL '{months} months' AS DATE)"
+    characters: str = "char_length({x})"
+    trimmed: str = "btrim({x}, ' ')"
+    plain: Mapping[str, str] = field(default_factory=dict)  # texts of which the engine's own lower and upper are ours
     fence: str = ""  # after a selection that is made for every row, whatever is asked of it later
 
     def matches(self, x: str, pattern: str) -> str:
@@ -136,7 +154,7 @@ class Dialect:
 
     def day_of_time(self, x: str) -> str:
         """Return the day of a time, both since 1970."""
-        return f"CAST(floor({x} / 86400e0) AS BIGINT)"
+        return f"CAST(floor(floor({x}) / 86400e0) AS BIGINT)"
 
     def replace(self, x: str, pattern: str, template: str) -> str:
         """Return a text in which all that fits a pattern is replaced."""
@@ -236,6 +254,9 @@ DUCKDB = Dialect(
     wall="TRY_CAST({x} AS TIMESTAMP)",
     moment="(TRY_CAST({x} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')",
     micros="epoch_us({x})",
+    plain={"lower": LOWERED, "upper": UPPERED},
+    characters="length({x})",
+    trimmed="trim({x}, ' ')",
 )
 POSTGRES = Dialect(
     name="postgres",
@@ -258,7 +279,23 @@ POSTGRES = Dialect(
     moment="(CAST({x} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')",
     micros="CAST(EXTRACT(EPOCH FROM {x}) * 1000000 AS BIGINT)",
     fence=" OFFSET 0",
+    plain=dict.fromkeys(("lower", "upper"), r"[\x01-\x7f]*"),
+    literal="CAST({x} AS DOUBLE PRECISION)",
 )
+
+
+def double_parts(x: str, dialect: Dialect) -> str:
+    """Return a text of a double that is the same in all engines: its whole part and the first bits of the rest.
+
+    Two doubles may have one text where they are beyond ±9·10^15 or closer than 2^-52.
+
+    >>> double_parts("x", DUCKDB).startswith("CASE WHEN x IS NULL THEN NULL WHEN abs(x) < 9e15 THEN")
+    True
+    """
+    whole = f"CAST(floor({x}) AS BIGINT)"
+    rest = f"CAST(floor(({x} - floor({x})) * {double(2.0**52)}) AS BIGINT)"
+    text = f"{dialect.text.format(x=whole)} || ':' || {dialect.text.format(x=rest)}"
+    return f"CASE WHEN {x} IS NULL THEN NULL WHEN abs({x}) < 9e15 THEN {text} WHEN {x} < 0 THEN '-' ELSE '+' END"
 
 
 def refuse_stored(name: str, stored: StorageType, kind: Kind | None) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -59,6 +60,18 @@ BY_THE_ROWS = {  # what skips rows, or tests of them, by what the rows hold: the
 FRAME = "frame"
 
 
+@dataclass(frozen=True)
+class Holdings:
+    """What a database may read: files by their places, and frames that it holds as tables, with their schemas.
+
+    >>> Holdings(("rides.csv",)).frames
+    {}
+    """
+
+    places: tuple[str, ...] = ()
+    frames: Mapping[str, tuple[pl.DataFrame, Schema]] = field(default_factory=dict)
+
+
 class DuckRows:
     """The rows of one file or dataframe.
 
@@ -69,14 +82,15 @@ class DuckRows:
 
     def __init__(
         self,
-        connect: Callable[[], Any],
+        holdings: Holdings,
         table: str,
         schema: Schema,
         digest: Callable[[], str],
         zones: Mapping[str, str] | None = None,
     ) -> None:
-        self._connect, self._schema, self._digest = connect, schema, digest
-        self._connections = {os.getpid(): connect()}  # a fork keeps its parent's too: closing it would wait for threads
+        self._holdings, self._schema, self._digest = holdings, schema, digest
+        # a fork keeps its parent's connection too: closing it would wait for threads
+        self._connections = {os.getpid(): _connect(holdings)}
         self._source = SqlTable(table, self._storage_types(table), zones=zones or {})
         for name in schema.columns:
             if name not in self._source.stored:
@@ -93,7 +107,7 @@ class DuckRows:
 
         `zones` are those in which moments were written, where the file tells.
         """
-        return cls(lambda: _connect(place), scan, schema, digest, zones)
+        return cls(Holdings((place,)), scan, schema, digest, zones)
 
     @classmethod
     def of_frame(cls, data: Any, schema: Schema) -> DuckRows:
@@ -106,12 +120,29 @@ class DuckRows:
         frame = text_columns(Table.from_frame(data).frame)
         kinds = repr(sorted((name, str(dtype)) for name, dtype in frame.schema.items()))
         digest = hashlib.sha256(kinds.encode() + frame.write_csv().encode()).hexdigest()
-        return cls(lambda: _connect_frame(frame, schema), FRAME, schema, lambda: digest)
+        return cls(Holdings(frames={FRAME: (frame, schema)}), FRAME, schema, lambda: digest)
 
     @classmethod
     def of_content(cls, frame: pl.DataFrame, schema: Schema, digest: str) -> DuckRows:
         """Return the rows of a frame that was read from content with this SHA-256."""
-        return cls(lambda: _connect_frame(frame, schema), FRAME, schema, lambda: digest)
+        return cls(Holdings(frames={FRAME: (frame, schema)}), FRAME, schema, lambda: digest)
+
+    @property
+    def held(self) -> tuple[Holdings, SqlTable]:
+        """What the database may read, and these rows in its words."""
+        return self._holdings, self._source
+
+    def beside(self, others: Mapping[str, DuckRows]) -> DuckRows:
+        """Return these rows in a database that may read those of other tables as well, for joins, and nothing else."""
+        holdings, beside = self._holdings, {}
+        for place, (name, other) in enumerate(others.items()):
+            theirs, source = other.held
+            renamed = {f"{FRAME}{place}": held for held in theirs.frames.values()}
+            holdings = Holdings((*holdings.places, *theirs.places), {**holdings.frames, **renamed})
+            beside[name] = replace(source, table=next(iter(renamed), source.table))
+        joint = DuckRows(holdings, self._source.table, self._schema, self._digest, self._source.zones)
+        joint._source = replace(joint._source, beside=beside)
+        return joint
 
     @contextmanager
     def look(self) -> Iterator[DuckRows]:
@@ -145,9 +176,9 @@ class DuckRows:
         A file is opened again; a dataframe is not, since the threads of its library are gone as well.
         """
         if os.getpid() not in self._connections:
-            if self._source.table == FRAME:
+            if self._holdings.frames:
                 raise InputError("the rows are held by another process; open the session in the one that asks")
-            self._connections[os.getpid()] = self._connect()
+            self._connections[os.getpid()] = _connect(self._holdings)
         return self._connections[os.getpid()]
 
     def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
@@ -180,11 +211,20 @@ def _storage_type(kind: str) -> StorageType:
     return StorageType.REAL if kind.startswith("DECIMAL") else STORED.get(kind, StorageType.OTHER)
 
 
-def _connect(place: str) -> Any:
-    """Return a database in memory that can open one file, load nothing and change no setting."""
+def _connect(holdings: Holdings) -> Any:
+    """Return a database in memory that can open some files and holds some frames, load nothing and change no setting.
+
+    Moments of frames are by the clock of their zone.
+    """
     connection = _database()
-    connection.execute(f"SET allowed_paths = [{quote_text(place)}]")
-    return _lock(connection)
+    for name, (frame, schema) in holdings.frames.items():
+        _hold_frame(connection, name, frame, schema)
+    if holdings.places:
+        places = ", ".join(quote_text(place) for place in holdings.places)
+        connection.execute(f"SET allowed_paths = [{places}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
 
 
 def quote_text(text: str) -> str:
@@ -196,18 +236,16 @@ def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _connect_frame(frame: pl.DataFrame, schema: Schema) -> Any:
-    """Return a database in memory that holds the frame as its table `frame`, moments by the clock of their zone."""
-    connection = _database()
+def _hold_frame(connection: Any, name: str, frame: pl.DataFrame, schema: Schema) -> None:
+    """Make a table of a frame."""
     zones = {name: entry.zone for name, entry in schema.columns.items()}
     moments = [name for name, dtype in frame.schema.items() if dtype == pl.Datetime]
     frame = frame.with_columns(on_walls(frame.get_column(name), zones.get(name)) for name in moments)
     connection.register("arrays", {name: _array(frame.get_column(name)) for name in frame.columns})
     dates = [quote_name(name) for name, dtype in frame.schema.items() if dtype == pl.Date]
     days = f" REPLACE ({', '.join(f'CAST({name} AS DATE) AS {name}' for name in dates)})" if dates else ""
-    connection.execute(f"CREATE TABLE frame AS SELECT *{days} FROM arrays")  # noqa: S608  # names are quoted
+    connection.execute(f"CREATE TABLE {name} AS SELECT *{days} FROM arrays")  # noqa: S608  # names are quoted
     connection.unregister("arrays")
-    return _lock(connection)
 
 
 def _database() -> Any:
@@ -217,12 +255,6 @@ def _database() -> Any:
     connection.execute("SET TimeZone = 'UTC'")
     there = {name for (name,) in connection.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
     connection.execute(f"SET disabled_optimizers = '{','.join(sorted(there & BY_THE_ROWS))}'")
-    return connection
-
-
-def _lock(connection: Any) -> Any:
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
     return connection
 
 

@@ -8,8 +8,10 @@ the secret travel as parameters, never as part of the SQL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -66,6 +68,20 @@ class PostgresRows:
         """Give the rows as one transaction sees them: it is hashed and collected in the same snapshot."""
         with self._transaction() as connection:
             yield PostgresLook(self, connection)
+
+    @contextmanager
+    def look_beside(self, others: Mapping[str, PostgresRows]) -> Iterator[tuple[PostgresLook, list[str]]]:
+        """Give the rows in one transaction with those of other tables, and the hashes of these and of those."""
+        with self._transaction() as connection:
+            joined = copy.copy(self)
+            beside = {name: other._source for name, other in others.items()}  # noqa: SLF001  # ours
+            joined._source = replace(self._source, beside=beside)  # noqa: SLF001  # ours
+            prints = [rows.fingerprint_in(connection) for rows in (self, *others.values())]
+            yield PostgresLook(joined, connection), prints
+
+    def is_beside(self, other: PostgresRows) -> bool:
+        """Return whether both tables are in the same database, reached in the same way."""
+        return self._database.is_beside(other._database)
 
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request, all of them from one snapshot of the table."""

@@ -13,17 +13,23 @@ of others alike, and all ladders come from one pass over the rows, so that the w
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
+from sfumato.dp.questions.calendar import CLOCK, DAY, is_run
 from sfumato.dp.questions.clock import seconds_of
-from sfumato.dp.questions.expression import EPOCH
+from sfumato.dp.questions.derived import DerivedAttribute
+from sfumato.dp.questions.expression import EPOCH, Domain
+from sfumato.dp.questions.lookup import Attach
 from sfumato.dp.questions.request import (
     Binned,
+    CandidateGrid,
     Cell,
     ColumnGrid,
     Declared,
+    Distinct,
     Key,
     Measure,
     PositionCounts,
@@ -32,8 +38,14 @@ from sfumato.dp.questions.request import (
     Total,
 )
 from sfumato.dp.questions.request import Persons as PersonCount
+from sfumato.dp.questions.stages import Derive, made_by, read_from_rows
+from sfumato.dp.rows.bounding import Bounding
 from sfumato.dp.rows.condition import Compiler
-from sfumato.dp.rows.dialect import Dialect, StorageType, double, quote_name, readable, refuse_stored
+from sfumato.dp.rows.dialect import Dialect, StorageType, double, double_parts, quote_name, readable, refuse_stored
+from sfumato.dp.rows.joins import Public
+from sfumato.dp.rows.places import bin_by_halving, even_bin, is_even, place_by_halving
+from sfumato.dp.rows.positions import NUMERIC, NUMERIC_WORDS, check_grid, place_among, position_of
+from sfumato.dp.rows.stages import select_stage
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.promise.unit import ProtectPersons
 from sfumato.schema import Attribute, Kind, Schema
@@ -41,9 +53,8 @@ from sfumato.schema import Attribute, Kind, Schema
 SMALL = 2**20  # below it, no number of rows there can be overflows 64 bits
 NARROW = 2**62  # beyond it a product needs integers wider than 64 bits
 WIDE = 2**84  # beyond it, many of them could overflow 128 bits
-FARTHEST = 1e250
-NUMERIC = {Kind.INTEGER, Kind.NUMBER, Kind.DATE, Kind.TIMESTAMP}
-NUMERIC_WORDS = "integer, number, date or timestamp"
+LENGTHS = {**CLOCK, "DAY": DAY, "WEEK": 7 * DAY}  # seconds of the periods that are all alike
+PLACED = {Kind.NUMBER, Kind.TIMESTAMP}  # kinds whose declared cells are known by their places
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,9 @@ class SqlTable:
     """A table in an engine's words: FROM what, how its columns are stored, and how their names are quoted.
 
     `secret` is the SQL of the secret where the engine holds it; without it, the secret travels as a parameter. `zones`
-    are those in which moments were written, where the engine does not know; others are taken to be in UTC.
+    are those in which moments were written, where the engine does not know; others are taken to be in UTC. `beside` are
+    other private tables that the same connection may read, and `public` gives the SQL of a public table that the engine
+    holds already; without it, public tables travel as parameters.
 
     >>> SqlTable("rides", {"age": StorageType.WHOLE}).name("age")
     '"age"'
@@ -62,6 +75,8 @@ class SqlTable:
     name: Callable[[str], str] = quote_name
     secret: str | None = None
     zones: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, SqlTable] = field(default_factory=dict)
+    public: Public | None = None
 
 
 class Statement:
@@ -75,15 +90,21 @@ class Statement:
     """
 
     def __init__(self, request: Request, schema: Schema, source: SqlTable, dialect: Dialect) -> None:
-        self.request, self.schema, self.source, self.dialect = request, schema, source, dialect
+        self.request, self.source, self.dialect = request, source, dialect
+        self.schema = request.declared(schema)
         self.parameters: dict[str, object] = {}
         self.grids = list(
             dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | PositionCounts))
         )
-        self.columns = self._columns()
+        self.distinct = list(dict.fromkeys(m.column for m in request.measures if isinstance(m, Distinct)))
+        self.values = [f"v{place}" for place in range(len(self.distinct))]
+        self.read = read_from_rows(request.stages, self._columns())
+        self.columns = [*self.read, *(attribute.name for attribute in made_by(request.stages))]
+        self.used = {*self._columns(), *(name for stage in request.stages for name in stage.uses)}
+        self.present = list(self.read)  # the columns that are there so far
         self.keys = [f"k{place}" for place in range(len(request.keys))]
         self.positions = [f"p{place}" for place in range(len(self.grids))]
-        self._kept = self._bounded_rows(self._grouped_rows(self._counted_rows(self._cells())))
+        self._kept = self._bounded_rows(self._grouped_rows(self._counted_rows(self._staged(self._cells()))))
 
     @property
     def ladders(self) -> list[str]:
@@ -101,8 +122,14 @@ class Statement:
         places = self.ladders
         measures = [self._measure(m) for m in self.request.measures if not _is_ladder(m)]
         told = [part for place in places for part in (place, f"GROUPING({place})")]
-        values = [*self.keys, *told, *measures, *(["COUNT(*)"] if places or not measures else [])]
+        keys = [self._told_key(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
+        values = [*keys, *told, *measures, *(["COUNT(*)"] if places or not measures else [])]
         return f"SELECT {', '.join(values)} FROM ({self._kept}) AS kept{self._grouping(places)}"
+
+    @property
+    def _weighted(self) -> bool:
+        """Whether the rows of a person are counted before they are bounded: nothing then tells them apart."""
+        return isinstance(self.request.unit, ProtectPersons) and not self.positions and not self.values
 
     def _grouping(self, places: list[str]) -> str:
         if not places:
@@ -143,19 +170,26 @@ class Statement:
     def _columns(self) -> list[str]:
         request = self.request
         names = [*(request.where.columns if request.where else ()), *(key.column for key in request.keys)]
-        names += [grid.column for grid in self.grids]
+        names += [*(grid.column for grid in self.grids), *self.distinct]
         names += [request.unit.person] if isinstance(request.unit, ProtectPersons) else []
         return list(dict.fromkeys(names))
 
     def _cells(self) -> str:
         raw, cells = [], []
-        for place, name in enumerate(self.columns):
+        for place, name in enumerate(self.read):
             attribute, stored = self.attribute(name), self.source.stored[name]
             refuse_stored(name, stored, attribute.kind)
             raw.append(f"{self.source.name(name)} AS r{place}")
             cells.append(f"{self._cell(f'r{place}', stored, attribute)} AS c{place}")
         inner = _select(raw, self.source.table)
         return _select(cells, f"({inner}) AS raw") if cells else inner
+
+    def _staged(self, cells: str) -> str:
+        """Return the rows after all stages of the question."""
+        for place, stage in enumerate(self.request.stages):
+            cells = select_stage(stage, place, cells, self)
+            self.present += [made.name for made in stage.makes if made.name in self.used or isinstance(stage, Derive)]
+        return cells
 
     def read_cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
         """Return a raw cell as answers read it: NULL where it is missing or holds no value of its type."""
@@ -174,8 +208,9 @@ class Statement:
         request, unit = self.request, self.request.unit
         values = [f"{self._key(key)} AS {name}" for key, name in zip(request.keys, self.keys, strict=True)]
         values += [f"{self._position(grid)} AS {name}" for grid, name in zip(self.grids, self.positions, strict=True)]
+        values += [f"{self.cell(column)} AS {name}" for column, name in zip(self.distinct, self.values, strict=True)]
         if isinstance(unit, ProtectPersons):
-            values.append(f"{self.dialect.text.format(x=self.cell(unit.person))} AS person")
+            values.append(f"{self._person(unit.person)} AS person")
         if request.where:
             values.append(f"{Compiler(self).counts(request.where.condition)} AS counts")
         return f"{_select(values, f'({cells}) AS cells')}{self.dialect.fence if request.where else ''}"
@@ -193,11 +228,35 @@ class Statement:
         if not isinstance(unit, ProtectPersons):
             return grouped
         rows, groups = unit.bounds(grouped=bool(self.keys))
-        bounding = Bounding(self.dialect, self.keys, self.positions, self.secret)
-        return bounding.bound_rows(grouped, rows, groups)
+        hashed = {name: self._hashed(column, name) for column, name in zip(self.distinct, self.values, strict=True)}
+        bounding = Bounding(self.dialect, self.keys, self.positions, self.secret, hashed)
+        if self._weighted:
+            return bounding.bound_counts(grouped, rows, None if self._one_group_each else groups)
+        alone = len(self.values) == 1 and all(isinstance(m, Distinct | PersonCount) for m in self.request.measures)
+        return (bounding.bound_values if alone else bounding.bound_rows)(grouped, rows, groups)
+
+    @property
+    def _one_group_each(self) -> bool:
+        """Whether a person's rows lie in one group by design: the keys are cells of the one row that is attached."""
+        once = [stage for stage in self.request.stages if isinstance(stage, Attach) and stage.theirs == 1]
+        attached = {made.name for stage in once if len(stage.keys) == 1 for made in stage.makes}
+        return bool(self.keys) and {key.column for key in self.request.keys} <= attached
+
+    def _hashed(self, column: str, name: str) -> str:
+        """Return what is hashed of a value: of a double, which engines spell in their own ways, its two whole parts."""
+        if self.attribute(column).kind not in {Kind.NUMBER, Kind.TIMESTAMP}:
+            return name
+        return double_parts(name, self.dialect)
+
+    def _person(self, column: str) -> str:
+        """Return whose row it is: an integer where the column holds such, which is soon counted, else a text."""
+        whole = self.attribute(column).kind is Kind.INTEGER
+        return self.cell(column) if whole else self.dialect.text.format(x=self.cell(column))
 
     def _key(self, key: Key) -> str:
         cell = self.cell(key.column)
+        if isinstance(key, Declared) and self.attribute(key.column).kind in PLACED:
+            return f"CAST({cell} AS BIGINT)" if self._run_of_seconds(key) else self._place_of_key(cell, key)
         if not isinstance(key, Binned):
             return cell
         if self.attribute(key.column).kind not in NUMERIC:
@@ -208,42 +267,87 @@ class Statement:
         inside = f"{x} >= {double(key.edges[0])} AND {x} <= {double(key.edges[-1])}"
         return f"CASE WHEN {inside} THEN {self._bin(x, key.edges)} END"
 
+    def _place_of_key(self, cell: str, key: Declared) -> str:
+        """Return which of the declared numbers or times a cell is: engines write doubles in different ways."""
+        values = placed_values(key, self.attribute(key.column).kind)
+        x = f"CAST({cell} AS {self.dialect.double})"
+        size = self._length_of_period(key.column)
+        if size and self._is_run(list(values), key.column):
+            place = f"CAST(({x} - {double(values[0])}) / {double(size)} AS BIGINT)"
+            return f"CASE WHEN {x} BETWEEN {double(values[0])} AND {double(values[-1])} THEN {place} END"
+        return f"CASE WHEN {x} IS NOT NULL THEN {place_by_halving(x, values, str, lambda _: 'NULL')} END"
+
+    def _told_key(self, key: Key, name: str) -> str:
+        """Return a key as the statement tells it: periods of whole seconds are placed once for each group."""
+        seconds = self._run_of_seconds(key)
+        return self._place_of_key(name, key) if isinstance(key, Declared) and seconds else name
+
+    def _run_of_seconds(self, key: Key) -> list[int]:
+        """Return the declared periods of a column that holds nothing else, where they begin at whole seconds.
+
+        Places are what is hashed of a person's groups, so where persons are bounded every row is placed.
+        """
+        persons = isinstance(self.request.unit, ProtectPersons)
+        if persons or not isinstance(key, Declared) or self.attribute(key.column).kind is not Kind.TIMESTAMP:
+            return []
+        values = list(placed_values(key, Kind.TIMESTAMP))
+        whole = all(value.is_integer() and abs(value) < NARROW for value in values)
+        return [int(value) for value in values] if whole and self._is_run(values, key.column) else []
+
     def _bin(self, x: str, edges: tuple[float, ...]) -> str:
         """Return the number of the bin that holds a value between the edges."""
         listed = ", ".join(double(edge) for edge in edges[:-1])
         if self.dialect.lists:
             return f"width_bucket({x}, CAST(ARRAY[{listed}] AS DOUBLE PRECISION[])) - 1"
-        if not _is_even(edges):
-            return _bin_by_halving(x, edges, 0, len(edges) - 1)
-        return _even_bin(x, edges, lambda place: self.dialect.item.format(list=listed, place=place))
+        if not is_even(edges):
+            return bin_by_halving(x, edges, 0, len(edges) - 1)
+        return even_bin(x, edges, lambda place: self.dialect.item.format(list=listed, place=place))
 
     def _in_group(self, key: Key, name: str) -> str:
-        if not isinstance(key, Declared):
-            return f"{name} IS NOT NULL"
         kind = self.attribute(key.column).kind
+        if seconds := self._run_of_seconds(key):
+            return f"{name} BETWEEN {seconds[0]} AND {seconds[-1]}"
+        if not isinstance(key, Declared) or kind in PLACED:
+            return f"{name} IS NOT NULL"
         values = [key_value(cell, kind, key.column) for cell in key.cells]
         texts = [value for value in values if isinstance(value, str)]
         if texts:
             return f"{name} {self.one_of(texts)}"
-        return _one_of_numbers(name, [value for value in values if not isinstance(value, str)])
+        numbers = [value for value in values if not isinstance(value, str)]
+        if self._is_run(numbers, key.column):
+            return f"{name} BETWEEN {double(numbers[0])} AND {double(numbers[-1])}"
+        return _one_of_numbers(name, numbers)
 
-    def _position(self, grid: ColumnGrid) -> str:
+    def _length_of_period(self, column: str) -> int | None:
+        """Return the seconds of each period whose starts a column holds, where all are alike."""
+        attribute = self.attribute(column)
+        period = attribute.period if isinstance(attribute, DerivedAttribute) else None
+        return LENGTHS.get(period or "")
+
+    def _is_run(self, numbers: list[int] | list[float], column: str) -> bool:
+        """Return whether numbers are all periods from the first to the last of a column that holds nothing else."""
+        attribute = self.attribute(column)
+        if not isinstance(attribute, DerivedAttribute) or attribute.period is None:
+            return False
+        domain = Domain.DATE if attribute.kind is Kind.DATE else Domain.TIMESTAMP
+        return is_run([float(number) for number in numbers], attribute.period, domain)
+
+    def _position(self, grid: ColumnGrid | CandidateGrid) -> str:
         """Return a value's place on the grid; halves go up in every engine."""
-        _check(grid, self.attribute(grid.column).kind)
-        x, width = f"CAST({self.cell(grid.column)} AS {self.dialect.double})", grid.high - grid.low
-        if not grid.steps or not width:
-            return f"CASE WHEN {x} IS NOT NULL THEN 0 END"
-        above = f"greatest({x} - {double(grid.low)}, {double(width * 1e-30)})"  # or PostgreSQL reports an underflow
-        place = f"CAST(floor({above} * {double(grid.steps)} / {double(width)} + 0.5e0) AS BIGINT)"
-        low, high = f"{x} <= {double(grid.low)} THEN 0", f"{x} >= {double(grid.high)} THEN {grid.steps}"
-        return f"CASE WHEN {low} WHEN {high} WHEN {x} IS NOT NULL THEN {place} END"
+        check_grid(grid, self.attribute(grid.column).kind)
+        placed = place_among if isinstance(grid, CandidateGrid) else position_of
+        return placed(self.cell(grid.column), grid, self.dialect)  # type: ignore[arg-type]  # of its own kind
 
     def _measure(self, measure: Measure) -> str:
         if isinstance(measure, Present):
             return f"COUNT({self.positions[self.grids.index(measure.grid)]})"
         if isinstance(measure, Total):
             return self._total(measure)
+        if isinstance(measure, Distinct):
+            return f"COUNT(DISTINCT {self.values[self.distinct.index(measure.column)]})"
         persons = isinstance(measure, PersonCount) and isinstance(self.request.unit, ProtectPersons)
+        if self._weighted:  # a row for each person and group, which says how many rows count
+            return "COUNT(*)" if persons else "SUM(weight)"
         return "COUNT(DISTINCT person)" if persons else "COUNT(*)"
 
     def _total(self, total: Total) -> str:
@@ -274,81 +378,16 @@ def _one_of_numbers(x: str, numbers: list[int] | list[float]) -> str:
     )
 
 
-def _bin_by_halving(x: str, edges: tuple[float, ...], first: int, last: int) -> str:
-    """Return the number of the bin between two edges by halving."""
-    if last - first == 1:
-        return str(first)
-    middle = (first + last) // 2
-    below, above = _bin_by_halving(x, edges, first, middle), _bin_by_halving(x, edges, middle, last)
-    return f"CASE WHEN {x} < {double(edges[middle])} THEN {below} ELSE {above} END"
+def placed_values(key: Declared, kind: Kind | None) -> tuple[float, ...]:
+    """Return declared numbers or times as engines hold them; they must rise, for cells are found among them by halving.
 
-
-def _is_even(edges: tuple[float, ...]) -> bool:
-    """Return whether the edges lie so evenly that a bin computed from the width is off by one at most."""
-    width = (edges[-1] - edges[0]) / (len(edges) - 1)
-    return all(abs(edge - edges[0] - place * width) < width / 4 for place, edge in enumerate(edges))
-
-
-def _even_bin(x: str, edges: tuple[float, ...], edge: Callable[[str], str]) -> str:
-    """Return the number of one of many even bins: computed from the width, then put right by the edges themselves."""
-    bins = len(edges) - 1
-    guess = f"floor(({x} - {double(edges[0])}) / {double((edges[-1] - edges[0]) / bins)})"
-    place = f"CAST(least(greatest({guess}, 0), {bins - 1}) AS BIGINT)"
-    too_far = f"{x} < {edge(place)} THEN {place} - 1"
-    too_near = f"{x} >= {edge(f'{place} + 1')} THEN {place} + 1"  # beyond the last bin there is no edge: NULL
-    return f"CASE WHEN {too_far} WHEN {too_near} ELSE {place} END"
-
-
-def _check(grid: ColumnGrid, kind: Kind | None) -> None:
-    if kind not in NUMERIC:
-        raise InputError(f"column '{grid.column}' has no numbers; declare its type as {NUMERIC_WORDS}")
-    width = grid.high - grid.low
-    if grid.steps < 0 or not (abs(grid.low) <= FARTHEST and abs(grid.high) <= FARTHEST) or width < 0:
-        raise ParameterError(f"the grid of '{grid.column}' must have steps of at least 0 between bounds within ±1e250")
-    if 0 < width < 1 / FARTHEST:
-        raise ParameterError(f"the bounds of '{grid.column}' lie too near; give bounds at least 1e-250 apart")
-
-
-@dataclass(frozen=True)
-class Bounding:
-    """The rows of persons as SQL: their keys, what else the rows hold, and what gives the SQL of the secret.
-
-    >>> from sfumato.dp.rows.dialect import DUCKDB
-    >>> bounding = Bounding(DUCKDB, [], [], lambda: "$p0")
-    >>> bounding.bound_rows("SELECT * FROM rides", rows=2, groups=1).endswith("WHERE nth <= 2")
-    True
+    >>> placed_values(Declared("fare", (0.5, 2)), Kind.NUMBER)
+    (0.5, 2.0)
     """
-
-    dialect: Dialect
-    keys: list[str]
-    positions: list[str]
-    secret: Callable[[], str]
-
-    def bound_rows(self, grouped: str, rows: int, groups: int) -> str:
-        """Return the rows that are left of `grouped` when every person is bounded; all are hashed and ranked."""
-        hashes = [f"{self._hash([], self.keys)} AS of_group"] if self.keys else []
-        order = self._hash(self.keys, self.positions)
-        hashes += [f"{order} AS of_row"] if order else []
-        left = f"SELECT {', '.join(['*', *hashes])} FROM ({grouped}) AS grouped"
-        if self.keys:
-            nth = f"DENSE_RANK() OVER (PARTITION BY person ORDER BY {', '.join(['of_group', *self.keys])})"
-            left = (
-                f"SELECT * FROM (SELECT *, {nth} AS nth_group FROM ({left}) AS hashed) AS r WHERE nth_group <= {groups}"
-            )
-        by = ", ".join(["person", *self.keys])
-        nth = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {'of_row' if order else 'person'})"
-        return f"SELECT * FROM (SELECT *, {nth} AS nth FROM ({left}) AS left_groups) AS ranked WHERE nth <= {rows}"
-
-    def _hash(self, within: list[str], values: list[str]) -> str:
-        """Return the hash by which values of a person compete: of the secret, their number, person and all values.
-
-        Each value stands with its length. Where there is nothing to tell rows apart, nothing is hashed.
-        """
-        if not values:
-            return ""
-        head = [self.secret(), f"':{len(within + values)}:'"]
-        parts = [*head, *map(self.dialect.encode, ["person", *within, *values])]
-        return self.dialect.digest.format(x=" || ".join(parts))
+    values = tuple(float(key_value(cell, kind, key.column)) for cell in key.cells)
+    if any(low >= high for low, high in itertools.pairwise(values)):
+        raise ParameterError(f"the declared cells of '{key.column}' must be rising numbers")
+    return values
 
 
 def key_value(cell: Cell, kind: Kind | None, column: str) -> Cell:

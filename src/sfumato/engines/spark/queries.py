@@ -15,12 +15,14 @@ import copy
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.dp.ledger import Ledger
+from sfumato.dp.questions.lookup import Lookup
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
@@ -29,7 +31,7 @@ from sfumato.dp.rows.statement import SqlTable
 from sfumato.engines.spark.folders import file_marks, read_cells, read_lines
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.errors import InputError, ParameterError
-from sfumato.schema import Schema
+from sfumato.schema import Kind, Schema
 from sfumato.table import ParseReport
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ STORED = {
     "date": StorageType.DAY,
     "timestamp": StorageType.ZONED,
     "timestamp_ntz": StorageType.MOMENT,
+}
+PUBLIC_TYPES: dict[Kind | None, str] = {
+    **dict.fromkeys((Kind.INTEGER, Kind.DATE), "BIGINT"),
+    **dict.fromkeys((Kind.NUMBER, Kind.TIMESTAMP), "DOUBLE"),
 }
 DAY = 86_400_000_000  # in microseconds
 IN_UTC = (
@@ -94,6 +100,11 @@ SPARK = Dialect(
     ),
     total="SUM(CAST({x} AS DECIMAL(38, 0)))",
     item="get(array({list}), CAST({place} AS INT))",
+    small_floor="CAST(floor({x}) AS DOUBLE)",
+    date="date_from_unix_date(CAST({x} AS INT))",
+    quarter="trunc({x}, 'quarter')",
+    later="add_months({x}, {months})",
+    trimmed="trim(BOTH ' ' FROM {x})",
 )
 
 
@@ -182,8 +193,10 @@ class SparkRows:
 
         The secret is a row of its own table: a literal of the statement would stand in Spark's plans and logs.
         """
-        with _view(self._cells) as table, _view(self._secret_table(request)) as hidden:
-            source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})")
+        with ExitStack() as views:
+            table, hidden = (views.enter_context(_view(one)) for one in (self._cells, self._secret_table(request)))
+            hold = partial(self._hold_public, views)
+            source = replace(self._source, table=table, secret=f"(SELECT secret FROM {hidden})", public=hold)
             return collect(request, self._schema, source, SPARK, self._execute)
 
     def parse_report(self) -> ParseReport:
@@ -235,10 +248,18 @@ class SparkRows:
             lambda: frame.toDF(*(f"v{place}" for place in range(len(kinds)))).selectExpr(*cells)
         )
         stored = {name: storage_of(kinds[place]) for name, place in places.items()}
-        self._source = SqlTable("", stored, lambda name: f"v{places[name]}")
+        self._source = SqlTable("", stored, lambda name: f"v{places[name]}", public=lambda *_: "sfumato_public")
 
     def _secret_table(self, request: Request) -> DataFrame:
         return _without_engine_words(lambda: self._session.createDataFrame([(request.secret.hex(),)], "secret string"))
+
+    def _hold_public(self, views: ExitStack, stage: Lookup, names: Sequence[str]) -> str:
+        """Return the name of a view of a public table: its lists would be literals of the statement."""
+        kinds = [PUBLIC_TYPES.get(stage.kind_of(name), "STRING") for name in names]
+        columns = ", ".join(f"q{place} {kind}" for place, kind in enumerate(kinds))
+        rows = list(zip(*(stage.cells[name] for name in names), strict=True))
+        made = _without_engine_words(lambda: self._session.createDataFrame(rows, columns))
+        return views.enter_context(_view(made))
 
     def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
         return _without_engine_words(
