@@ -6,6 +6,7 @@ needs the public files (SFUMATO_DATA) and some ten minutes.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from measure import Part, Row, data_folder, once, within
 
 import sfumato as sf
 from sfumato.evaluate.population import population_risk
+from sfumato.evaluate.population.household import household_risks
 from sfumato.evaluate.population.intrusion import chance_of_correct_match, match_interval
-from sfumato.evaluate.population.reidentified import classic_total, unseen_total
+from sfumato.evaluate.population.reidentified import classic_risks, classic_total, unseen_risks, unseen_total
 from sfumato.evaluate.population.sampled import SampledClasses
 from sfumato.evaluate.population.suda import UniqueSets, dis_suda, suda_scores
 from sfumato.evaluate.population.uniques import estimate_uniques
@@ -36,7 +38,7 @@ EIGHT = ("age", "workclass", "education", "marital-status", "occupation", "race"
 FOUR = ("age", "sex", "race", "education")
 CENSUS = ("age", "sex", "race", "marstat", "educrec", "classwk")
 PAGE = Path(__file__).parent.parent / "docs" / "algorithms" / "population-risk.md"
-UNIQUES, AGAIN, SPECIAL = "uniques", "again", "special"
+UNIQUES, AGAIN, HOMES, SPECIAL = "uniques", "again", "homes", "special"
 
 
 def even(draw: np.random.Generator) -> Int64s:
@@ -187,7 +189,57 @@ def tables() -> dict[str, str]:
             totals = " | ".join(words(found, one) for one in ("again Benedetti & Franconi", "again Pitman"))
             match = f"{mean_truth(found, 'true match'):.3f} | {words(found, 'match')}"
             again.append(f"{begin} | {mean_truth(found, 'true again'):,.0f} | {totals} | {match} |")
-    return {UNIQUES: "\n".join(uniques) + "\n", AGAIN: "\n".join(again) + "\n", SPECIAL: special_table()}
+    return {
+        UNIQUES: "\n".join(uniques) + "\n",
+        AGAIN: "\n".join(again) + "\n",
+        HOMES: homes_table(),
+        SPECIAL: special_table(),
+    }
+
+
+def homes(name: str, draw: np.random.Generator) -> tuple[Int64s, Int64s]:
+    """Return a population's keys, and households of one to five who are drawn at random or live at one place.
+
+    Those at one place follow each other in the order of the keys: they share most columns.
+    """
+    keys_of = POPULATIONS[name.removesuffix(", alike")](draw)
+    of = np.repeat(np.arange(len(keys_of)), draw.integers(1, 6, len(keys_of)))[: len(keys_of)]
+    place = np.argsort(keys_of, kind="stable") if name.endswith(", alike") else draw.permutation(len(keys_of))
+    households = np.empty_like(of)
+    households[place] = of
+    return keys_of, households
+
+
+def home_estimates(keys_of: Int64s, households: Int64s, fraction: float, seed: Sequence[int]) -> tuple[float, ...]:
+    """Return the true rows in households that are found in a sample of households, and both estimates' ratios to it."""
+    taken = np.random.default_rng(seed).random(int(households.max()) + 1) < fraction
+    rows = np.flatnonzero(taken[households])
+    _, classes = np.unique(keys_of[rows], return_inverse=True)
+    sizes = np.bincount(classes).astype(np.float64)
+    sample, shares = SampledClasses.of(sizes.astype(np.int64), len(keys_of)), np.full(len(sizes), fraction)
+    single = 1 / np.bincount(keys_of)[keys_of[rows]], classic_risks(sizes, shares)[classes]
+    true, classic = (float(household_risks(risks, households[rows]).sum()) for risks in single)
+    unseen = unseen_risks(sizes, shares, sample)
+    if unseen is None:
+        return true, classic / true, math.nan
+    return true, classic / true, float(household_risks(unseen[classes], households[rows]).sum()) / true
+
+
+def homes_table() -> str:
+    """Return the page's table of households that are found, beside the truth."""
+    lines = ["| population, households | sample | true | Benedetti & Franconi | Pitman |", "|---|---|---|---|---|"]
+    names = ("30,000 even keys", "50,000 uneven keys", "five crossed columns", "Adult, 4 columns", "Adult, 8 columns")
+    for name in (*names, "Adult, 8 columns, alike"):
+        keys_of, households = homes(name, np.random.default_rng([SEED, len(name)]))
+        for fraction in (0.02, 0.1):
+            seeds = [[SEED, round(1000 * fraction), number] for number in range(SAMPLES)]
+            found = np.array([home_estimates(keys_of, households, fraction, seed) for seed in seeds])
+            cells = [
+                "{1:.2f} ({0:.2f}–{2:.2f})".format(*np.nanquantile(found[:, place], (0.05, 0.5, 0.95)))
+                for place in (1, 2)
+            ]
+            lines.append(f"| {name} | {100 * fraction:.0f} % | {found[:, 0].mean():,.0f} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def special(columns: list[Int64s], fraction: float, seed: Sequence[int]) -> Pair:

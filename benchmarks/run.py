@@ -35,12 +35,15 @@ import population
 import promise
 import prose
 import query
+import query_language
 import record
 import republish
+import stream_brokers
 import stream_keyed
 import stream_paper
 import stream_private
 import stream_runner
+import totals
 from measure import NotMeasuredError, Part, Row
 
 DOORS: dict[str, tuple[Part, ...]] = {
@@ -61,6 +64,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         minimality,
         population,
         query,
+        query_language,
         promise,
         ledger,
         local,
@@ -69,6 +73,8 @@ DOORS: dict[str, tuple[Part, ...]] = {
         stream_private,
         stream_keyed,
         stream_runner,
+        stream_brokers,
+        totals,
         audit,
         gate,
     )

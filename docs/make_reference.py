@@ -8,8 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from sfumato import plugins
 from sfumato.cli.main import COMMANDS, build
 from sfumato.release.card import json_schema
+from sfumato.stream.connectors.base import SHARED_OPTIONS, Connector
 
 FOLDER = Path(__file__).parent
 
@@ -34,9 +36,19 @@ def command_line() -> str:
     return "".join(parts)
 
 
+def addresses() -> str:
+    """Return how topics of brokers are named, as the connectors say it."""
+    parts = ["\n## Addresses of brokers\n\nEvery address takes:\n\n"]
+    parts += [f"- `{name}`: {words}\n" for name, words in SHARED_OPTIONS.items()]
+    for kind in plugins.every("connectors", Connector).values():
+        parts.append(f"\n`{kind.form}`: {kind.words} The password is in `{kind.secret()}`.\n\n")
+        parts += [f"- `{name}`: {words}\n" for name, words in kind.options.items()]
+    return "".join(parts)
+
+
 def pages() -> dict[str, str]:
     """Return the generated pages by file name."""
-    return {"cli.md": command_line(), "card.schema.json": json.dumps(json_schema(), indent=2) + "\n"}
+    return {"cli.md": command_line() + addresses(), "card.schema.json": json.dumps(json_schema(), indent=2) + "\n"}
 
 
 if __name__ == "__main__":

@@ -17,11 +17,15 @@ NO_DATA = "needs real data: set SFUMATO_DATA to their folder"
 NO_SERVER = "needs a PostgreSQL server: set SFUMATO_POSTGRES to its address, postgresql://user@host/database"
 NO_SPARK = "needs pyspark and Java 17"
 NO_BROWSER = "no Chromium on this machine"
+NO_BROKER = "no broker to start on this machine"
+NO_KAFKA = "needs a Kafka broker"
 REQUIRED = {
     NO_DATA: "SFUMATO_REQUIRE_DATA",
     NO_SERVER: "SFUMATO_REQUIRE_POSTGRES",
     NO_SPARK: "SFUMATO_REQUIRE_SPARK",
     NO_BROWSER: "SFUMATO_REQUIRE_CHROMIUM",
+    NO_BROKER: "SFUMATO_REQUIRE_BROKERS",
+    NO_KAFKA: "SFUMATO_REQUIRE_KAFKA",
 }
 
 os.environ["SFUMATO_QUIET"] = "1"  # commands that tests start say nothing of compiling, which only the first ones do

@@ -1,4 +1,4 @@
-"""Errors: one base, two exit codes, and hints that name only what exists."""
+"""Errors: one base, three exit codes, and hints that name only what exists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato import errors
-from sfumato.errors import BrokenPromiseError, BudgetExceeded, ParameterError, SfumatoError, suggestion
+from sfumato.errors import (
+    BrokenPromiseError,
+    BudgetExceeded,
+    ParameterError,
+    SfumatoError,
+    UnavailableError,
+    suggestion,
+)
 
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, SfumatoError)]
 
@@ -20,7 +27,8 @@ def test_there_are_errors_to_test() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bad_input_leaves_with_two_and_a_broken_promise_with_one(kind: type[SfumatoError]) -> None:
-    assert kind.exit_code == (1 if issubclass(kind, BrokenPromiseError | BudgetExceeded) else 2)
+    later = 75 if issubclass(kind, UnavailableError) else 2
+    assert kind.exit_code == (1 if issubclass(kind, BrokenPromiseError | BudgetExceeded) else later)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not BudgetExceeded])

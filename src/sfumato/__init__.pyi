@@ -9,21 +9,30 @@ from . import stream as stream
 from . import tabular as tabular
 from .dp import Answer as Answer
 from .dp import Budget as Budget
+from .dp import Keys as Keys
 from .dp import ProtectPersons as ProtectPersons
 from .dp import ProtectRows as ProtectRows
+from .dp import PublicTable as PublicTable
 from .dp import Query as Query
 from .dp import Session as Session
+from .dp import bounds as bounds
+from .dp import col as col
 from .dp import count as count
 from .dp import count_distinct as count_distinct
+from .dp import dates as dates
+from .dp import first as first
 from .dp import histogram as histogram
+from .dp import last as last
 from .dp import max as max  # noqa: A004 - the field's own names
 from .dp import mean as mean
 from .dp import median as median
 from .dp import min as min  # noqa: A004 - the field's own names
+from .dp import per_person as per_person
 from .dp import quantile as quantile
 from .dp import sensitivity as sensitivity
 from .dp import sum as sum  # noqa: A004 - the field's own names
 from .dp import variance as variance
+from .dp import when as when
 from .engines import spark as spark
 from .errors import SfumatoError as SfumatoError
 from .evaluate import compare as compare
@@ -39,6 +48,7 @@ from .models import KAnonymity as KAnonymity
 from .models import KEAnonymity as KEAnonymity
 from .models import KMap as KMap
 from .models import LDiversity as LDiversity
+from .models import MarketerRisk as MarketerRisk
 from .models import Population as Population
 from .models import TCloseness as TCloseness
 from .release import Card as Card

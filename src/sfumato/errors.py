@@ -30,6 +30,16 @@ class InputError(SfumatoError):
     """
 
 
+class UnavailableError(InputError):
+    """Somebody else does not answer, as a broker: the same command may work later, so whoever runs it may try again.
+
+    >>> UnavailableError("broker 'redis://server/rides' cannot be reached").exit_code
+    75
+    """
+
+    exit_code = 75  # EX_TEMPFAIL of sysexits.h
+
+
 class SchemaError(SfumatoError):
     """A schema or a hierarchy contradicts itself or the table it is used on.
 

@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = {  # the group without its prefix, and the word for o
     "means": "mean protocol",
     "mechanisms": "mechanism",
     "formats": "format",
+    "connectors": "connector",
 }
 HOME = "sfumato"
 Class = TypeVar("Class")

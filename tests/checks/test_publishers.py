@@ -16,7 +16,17 @@ import pytest
 from sfumato import plugins, stream
 from sfumato.checks import Check, ConformanceError, publisher_checks
 from sfumato.random import Source
-from sfumato.stream import CASTLE, DOCA, CappedPersons, ClockWindows, Published, Publisher, TimedWindows
+from sfumato.stream import (
+    CASTLE,
+    DOCA,
+    CappedPersons,
+    ClockStatistics,
+    ClockTotals,
+    ClockWindows,
+    Published,
+    Publisher,
+    TimedWindows,
+)
 from sfumato.stream.base import Numbers, Sample
 from sfumato.stream.noise import run_of
 from sfumato.stream.runtime.batch import Batch, WantedColumns
@@ -26,7 +36,7 @@ from sfumato.stream.screens.base import OnBad, Screened
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOT_BY_NAME: list[type[Publisher]] = [CappedPersons, ClockWindows, TimedWindows]
+NOT_BY_NAME: list[type[Publisher]] = [CappedPersons, ClockStatistics, ClockTotals, ClockWindows, TimedWindows]
 OFFERED = list(plugins.every("publishers", Publisher).values())
 SAMPLES = [sample for kind in (*OFFERED, *NOT_BY_NAME) for sample in kind.sample()]
 KEEPING = [sample for sample in SAMPLES if sample.keeps_rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ SEARCHES: list[Anonymizer] = [
     sf.Optimal(suppress=0.2, local=True),
     sf.LocalRecoding(iterations=100, seconds=None),
 ]
+MARKETED = [*SEARCHES, sf.Datafly(), sf.Optimal()]
 PARTING: list[Anonymizer] = [sf.Datafly(), sf.Incognito(), sf.Optimal()]
 
 
@@ -241,8 +243,6 @@ def test_an_estimate_is_a_size_of_classes() -> None:
 @pytest.mark.parametrize("anonymizer", SEARCHES, ids=str)
 @pytest.mark.parametrize("ranges", ["text", "columns"])
 def test_check_counts_what_the_card_says_from_the_texts_alone(anonymizer: Anonymizer, ranges: str) -> None:
-    from dataclasses import replace
-
     table, town = people(6, 60, 200)
     model = sf.KMap(8, town)
     release = replace(anonymizer, ranges=ranges).anonymize(table, schema(), [model])  # type: ignore[type-var]
@@ -346,3 +346,139 @@ def test_parameters_with_a_population_are_validated() -> None:
         sf.DeltaPresence(0.2, town, least=0.3)
     with pytest.raises(sf.SfumatoError, match="'voters' names no population as a card does"):
         Population.named("voters")
+
+
+def chances(release: sf.Release, population: Population) -> list[float]:
+    """Return the chance to match each released row with its person, read by hand."""
+    rows = release.table.frame.rows(named=True)
+    known = {tuple(row[name] for name in QUASI): 1 / max(1, fitting(row, population)) for row in rows}
+    return [known[tuple(row[name] for name in QUASI)] for row in rows]
+
+
+@pytest.mark.parametrize("anonymizer", MARKETED, ids=str)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rows_are_matched_with_the_asked_chance_on_average(anonymizer: Anonymizer, seed: int) -> None:
+    table, town = people(seed, 50, 250)
+    release = anonymizer.anonymize(table, schema(), [sf.MarketerRisk(0.05, town)])
+    found = float(np.mean(chances(release, town)))
+    assert found <= 0.05 + 1e-9
+    assert release.card.released.models[0].measured == pytest.approx(found)
+    asked: Any = {"schema": schema(), "models": [sf.MarketerRisk(0.05, town)]}
+    measured = check(release.table, QUASI, ["disease"], **asked)
+    assert measured.value("marketer_risk") == measured.risk.marketer == pytest.approx(found)
+
+
+def test_a_search_would_have_broken_the_average_without_being_asked() -> None:
+    table, town = people(1, 50, 250)
+    for anonymizer in (sf.Mondrian(), sf.Optimal(suppress=0.1)):
+        assert np.mean(chances(anonymizer.anonymize(table, schema(), [sf.KAnonymity(2)]), town)) > 0.05
+
+
+def test_a_lattice_keeps_the_average_and_lets_single_classes_fit_fewer() -> None:
+    table, town = people(2, 80, 320)
+    release = sf.Optimal(suppress=0.05).anonymize(table, schema(), [sf.MarketerRisk(0.05, town)])
+    assert max(chances(release, town)) > 0.05 >= np.mean(chances(release, town)) - 1e-9
+
+
+def left_out(groups: list[tuple[int, int]], risk: float) -> int:
+    """Return how many rows go, of classes of rows and people, where those that fewest people fit go first."""
+    rest, lost = sorted(groups, key=lambda group: group[1]), 0
+    while rest and sum(rows / count for rows, count in rest) > risk * sum(rows for rows, _ in rest) + 1e-9:
+        lost += rest.pop(0)[0]
+    return lost
+
+
+@pytest.mark.parametrize("limit", [0, 5, 12])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lattice_finds_the_nodes_that_keep_the_marketer_s_risk(seed: int, limit: int) -> None:
+    """Every node is tried without pruning; people of each class are counted by hand."""
+    table, town = people(seed, 60, 120)
+    lattice = Lattice.of(Problem.of(table, schema(), [sf.MarketerRisk(0.09, town)]))
+    crowd = lattice.problem.population
+    assert crowd is not None
+    found = satisfying_nodes(lattice, limit)
+    for levels in itertools.product(*map(range, lattice.shape)):
+        nodes = [ladder.nodes[level] for ladder, level in zip(lattice.ladders, levels, strict=True)]
+        classes: dict[tuple[int, ...], list[int]] = {}
+        for cell, rows in zip(lattice.codes[lattice.finest.example], lattice.cell_rows.tolist(), strict=True):
+            key = tuple(int(node[code]) for node, code in zip(nodes, cell, strict=True))
+            same = [node[crowd.codes[:, place]] == key[place] for place, node in enumerate(nodes)]
+            one = classes.setdefault(key, [0, int(crowd.counts[np.all(same, axis=0)].sum())])
+            one[0] += rows
+        lost = left_out([(rows, count) for rows, count in classes.values()], 0.09)
+        assert bool(found[levels]) == (lost <= limit)
+
+
+def test_a_wider_node_may_have_to_leave_out_more_for_the_average() -> None:
+    """Leaving out 10 rows of a settles the finest node; with b they are 11, and one more than may go."""
+    jobs = sf.Hierarchy.from_rows([("a", "ab", "*"), ("b", "ab", "*"), ("c", "c or d", "*"), ("d", "c or d", "*")])
+    counts, crowd = {"a": 10, "b": 1, "c": 10}, {"a": 20, "b": 1000, "c": 5000}
+    table, town = (
+        sf.Table.from_frame(pl.DataFrame({"job": [job for job, many in each.items() for _ in range(many)]}))
+        for each in (counts, crowd)
+    )
+    plain = sf.Schema({"job": sf.Attribute("job", sf.Role.QUASI, hierarchy=jobs)})
+    lattice = Lattice.of(Problem.of(table, plain, [sf.MarketerRisk(0.0005, Population.of(town, "town"))]))
+    assert satisfying_nodes(lattice, 10).tolist() == [True, False, True]
+
+
+def test_merging_classes_never_makes_the_marketer_s_risk_worse() -> None:
+    for seed in range(30):
+        table, town = people(seed, 30, 40)
+        model = sf.MarketerRisk(0.5, town)
+        problem = Problem.of(table, schema(), [model])
+        classes = np.unique(np.random.default_rng(seed).integers(0, 6, 30), return_inverse=True)[1]
+        apart, together = (problem.groups(groups) for groups in (classes, np.maximum(classes - 1, 0)))
+        assert model.measure(together) <= model.measure(apart) + 1e-12
+
+
+def test_the_command_line_asks_for_the_marketer_s_risk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, town = people(8, 80, 300)
+    assert town.table is not None
+    table.frame.write_csv(tmp_path / "in.csv")
+    town.table.frame.write_csv(tmp_path / "town.csv")
+    (tmp_path / "s.toml").write_text(TOML)
+    out = tmp_path / "out.csv"
+    asked = ["--schema", str(tmp_path / "s.toml"), "--population", str(tmp_path / "town.csv")]
+    wanted = ["anonymize", str(tmp_path / "in.csv"), "-o", str(out), "--marketer-risk", "0.05"]
+    assert run([*wanted, *asked[:2]]) == 2
+    assert "--marketer-risk needs --population; give both" in capsys.readouterr().err
+    assert run([*wanted, *asked]) == 0
+    assert run(["check", str(out), *asked, "--require", "marketer-risk=0.05"]) == 0
+    assert run(["check", str(out), *asked, "--require", "marketer-risk=0.001"]) == 1
+    assert "marketer_risk: found" in capsys.readouterr().err
+    assert run(["audit", "release", f"{out}.card.json", str(out)]) == 0
+    assert "marketer's risk" in capsys.readouterr().out
+    statement = (tmp_path / "out.csv.statement.html").read_text(encoding="utf-8")
+    assert "is right for at most 5" in statement
+
+
+@pytest.mark.parametrize("kind", [sf.KMap, sf.MarketerRisk, sf.DeltaPresence])
+def test_leaving_classes_out_does_what_a_model_declares(kind: Any) -> None:
+    """Every set of classes leaves; one that is declared to mind does so for some set, and the others for none."""
+    worse = 0
+    for seed in range(12):
+        table, town = people(seed, 30, 60)
+        model = sf.KMap(2, town) if kind is sf.KMap else kind(0.9, town)
+        if kind is sf.DeltaPresence:
+            model = sf.DeltaPresence(0.9, town, least=0.01)
+        problem = Problem.of(table, schema(), [sf.KMap(2, town)])
+        classes = np.unique(np.random.default_rng(seed).integers(0, 4, 30), return_inverse=True)[1]
+        whole = replace(problem.groups(classes), unfitted=0)
+        crowd = whole.population
+        assert crowd is not None
+        before = model.measure(whole)
+        for staying in itertools.chain.from_iterable(itertools.combinations(range(4), size) for size in (1, 2, 3)):
+            kept = list(staying)
+            gone = int(np.delete(crowd, kept).sum())
+            groups = replace(
+                whole,
+                sizes=whole.sizes[kept],
+                units=whole.units[kept],
+                population=crowd[kept],
+                unfitted=gone,
+                sensitive={},
+            )
+            after = model.measure(groups)
+            worse += after < before - 1e-9 if model.at_least else after > before + 1e-9
+    assert (worse == 0) == kind.suppression_monotone

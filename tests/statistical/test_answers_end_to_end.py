@@ -71,6 +71,7 @@ def fits(values: Integers, law: Any) -> bool:
         ("COUNT(*)", {"neighbours": "value"}, 20.0),
         ("COUNT(*)", {"protect": "person:rider:2:3"}, 60.0),
         ("COUNT(DISTINCT rider)", {"protect": "person:rider:2:3"}, 30.0),
+        ("COUNT(DISTINCT age)", {"protect": "person:rider:2:3"}, 60.0),
         ("SUM(age)", {}, 400.0),
         ("SUM(age)", {"neighbours": "value"}, 800.0),
     ],
@@ -96,6 +97,7 @@ def test_laplace_noise_has_its_scale(
         ("COUNT(*)", {}, 10.0),
         ("COUNT(*)", {"neighbours": "value"}, 10.0 * 2**0.5),
         ("COUNT(*)", {"protect": "person:rider:2:3"}, 20.0 * 3**0.5),
+        ("COUNT(DISTINCT age)", {"protect": "person:rider:2:3"}, 20.0 * 3**0.5),
         ("SUM(age)", {}, 400.0),
     ],
 )

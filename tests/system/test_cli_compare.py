@@ -162,6 +162,9 @@ def test_private_candidates_alone_read_no_file(folder: Path, capsys: pytest.Capt
         (["-o", "x.csv"], "belong to --release NAME"),
         (["--algorithms", "mondrian", "--k", "1000"], "no candidate could be made"),
         (["--made-up-rows", "0"], "made_up_rows"),
+        (["--regression", "disease"], "'disease' is not a regression"),
+        (["--regression", "cost ~ agee"], "agee"),
+        (["--regression", "disease ~ age"], "target 'disease' has"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(
@@ -200,7 +203,8 @@ def test_masked_candidates_leave_models_out_and_have_no_loss_that_labels_would_s
     assert list(found) == ["mondrian-k5", "mondrian-k10", "pram-keep0.7", "pram-keep0.9"]
     assert found["pram-keep0.7"]["loss"] is None
     assert found["pram-keep0.7"]["highest_risk"] == 1
-    assert "sfumato utility" in found["pram-keep0.7"]["notes"][0]
+    assert "columns and pairs moved" in found["pram-keep0.7"]["notes"][0]
+    assert found["pram-keep0.7"]["distances"]["worst_pair"] > 0
     assert compare("--algorithms", "mondrian,pram", "--k", "5", "--keep", "0.7") == 0
     assert "no other candidate has less loss and no more risk: mondrian-k5\n" in capsys.readouterr().out
 
@@ -210,3 +214,71 @@ def test_a_text_with_commas_is_one_value_and_is_repeated_for_several(capsys: pyt
     assert compare("--algorithms", "optimal", "--k", "2", "--node", "5,1,3", "--node", "5,0,4", "--json") == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["name"] for one in found] == ["optimal-k2-node-5,1,3", "optimal-k2-node-5,0,4"]
+
+
+def test_distances_and_regressions_are_columns_of_text_json_and_page(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [
+        "--algorithms",
+        "mondrian",
+        "--k",
+        "5,50",
+        "--regression",
+        "sex ~ age",
+        "--regression",
+        "age ~ sex + disease",
+    ]
+    assert compare(*asked, "--html", "page.html") == 0
+    header, *lines = capsys.readouterr().out.splitlines()[1:]
+    assert re.search(r"column %  pair %  overlap sex ~ age  overlap age ~ sex \+ disease  seconds$", header)
+    assert any(line.startswith("overlap sex ~ age: mean overlap of the coefficients' 95 % intervals") for line in lines)
+    assert compare(*asked, "--json") == 0
+    small, large = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    for one in (small, large):
+        assert run(["anonymize", "in.csv", *ROLES, *one["command"].split()[2:], "-o", "out.csv", "--force"]) == 0
+        capsys.readouterr()
+        told = ["--original", "in.csv", *ROLES, *asked[4:], "--json"]
+        assert run(["utility", "out.csv", *told]) == 0
+        alone = json.loads(capsys.readouterr().out)
+        columns = {name: found["total_variation"] for name, found in alone["columns"].items()}
+        assert one["distances"]["columns"] == pytest.approx(columns, abs=1e-6)
+        assert one["distances"]["worst_column"] == pytest.approx(max(columns.values()), abs=1e-6)
+        changes = [
+            max(abs(after - before) for before, after in (pair["cramers_v"], pair["correlation"] or (0, 0)))
+            for pair in alone["pairs"]
+        ]
+        assert one["distances"]["worst_pair"] == pytest.approx(max(changes), abs=1e-6)
+        assert one["distances"]["mean_pair"] == pytest.approx(sum(changes) / len(changes), abs=1e-6)
+        assert one["scores"] == pytest.approx(
+            {f"overlap {fit['formula']}": fit["mean_overlap"] for fit in alone["regressions"]}, abs=1e-6
+        )
+    assert small["distances"]["mean_pair"] < large["distances"]["mean_pair"]
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    for words in ("Column moved most", "Mean pair", ">overlap sex ~ age<", "Mean overlap of the coefficients"):
+        assert words in page
+
+
+def test_a_regression_of_private_candidates_alone_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["compare", "two.csv", "--schema", "public.toml", "--algorithms", "private-mondrian", "--epsilon", "1"]
+    assert run([*asked, "--regression", "sex ~ age"]) == 2
+    assert "leave --target and --regression out" in capsys.readouterr().err
+    assert folder.exists()
+
+
+def test_candidates_under_a_population_show_its_risks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples.patients(900).write_csv(folder / "people.csv")  # the first 300 are those of the table
+    asked = ["--algorithms", "mondrian", "--k-map", "5,20", "--population", "people.csv"]
+    assert compare(*asked, "--json") == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["name"] for one in found] == ["mondrian-k-map5", "mondrian-k-map20"]
+    for one, k in zip(found, (5, 20), strict=True):
+        assert one["marketer_risk"] <= one["journalist_risk"] <= 1 / k
+        assert one["highest_risk"] >= one["journalist_risk"]
+    assert compare(*asked, "--html", "page.html") == 0
+    said = capsys.readouterr().out
+    assert "journalist %  marketer %  guess disease %" in said
+    assert "\njournalist, marketer: chance to find a person of the population" in said
+    assert ">Journalist</th>" in (folder / "page.html").read_text(encoding="utf-8")
+    assert compare("--algorithms", "mondrian", "--k", "5") == 0
+    assert "journalist" not in capsys.readouterr().out

@@ -242,7 +242,7 @@ def test_an_answer_names_the_bounds_it_clips_to(folder: Path, capsys: pytest.Cap
     answer = json.loads(capsys.readouterr().out)
     assert answer["notes"] == [
         "values of seconds are clipped to [0, 3600]",
-        "rows with a value of zone that is not listed are in no group",
+        "rows with a value of zone that is not listed, or without one, are in no group",
     ]
     assert answer["card"]["released"]["settings"]["clipped_to"] == {"seconds": [0, 3600]}
     assert set(answer["notes"]) <= set(answer["card"]["warnings"])
@@ -260,7 +260,13 @@ def test_an_answer_names_the_threshold_of_keys_that_are_not_declared(
     assert run([*asked, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     least = answer["card"]["released"]["settings"]["threshold"]
-    assert answer["notes"] == [f"keys with fewer than about {least} rows are withheld (threshold)"]
+    present = answer["card"]["released"]["settings"]["present_from"]
+    sure = f"a key with {present} rows or more is there with 95 % probability"
+    assert answer["notes"] == [
+        f"keys with fewer than about {least} rows are withheld (threshold)",
+        f"{sure}; how many smaller ones are missing is not told",
+        "rows without a value of zone are in no group",
+    ]
     assert all(row["count"] >= least for row in answer["answer"])
     assert run(asked) == 0  # asked again: free, and said again
     assert f"keys with fewer than about {least} rows are withheld (threshold)" in capsys.readouterr().err

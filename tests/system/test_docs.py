@@ -11,10 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from servers import RedisServer, free_port, program
 
 import sfumato as sf
 from sfumato.hierarchy.file import read_hierarchy
@@ -30,6 +32,7 @@ GUIDES = (
     "queries",
     "local",
     "streams",
+    "operating-streams",
     "audit",
     "utility",
     "spark",
@@ -44,6 +47,7 @@ SLOW = tuple(
         "coming-from",
         "queries",
         "streams",
+        "operating-streams",
         "series",
         "reading",
         "table",
@@ -52,6 +56,7 @@ SLOW = tuple(
 )
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
+WITH_REDIS = "docs/guides/operating-streams.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
 LAST = {
@@ -61,6 +66,7 @@ LAST = {
     "docs/guides/queries.md": "cost.csv.card.json",
     "docs/guides/local.md": "counts.csv.card.json",
     "docs/guides/streams.md": "kept.csv.card.json",
+    WITH_REDIS: "card.json",
     "docs/guides/audit.md": "reports.bin.card.json",
     ON_SPARK: "costs.card.json",
 }
@@ -92,6 +98,16 @@ def skip_without_spark(page: str, request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("spark")
 
 
+@pytest.fixture
+def redis_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a Redis server of our own; without one the test is skipped."""
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    program("redis-cli")
+    server.start()
+    yield server.port
+    server.stop()
+
+
 def run_commands(page: str, clone: Path) -> subprocess.CompletedProcess[str]:
     """Run a page's commands one after the other; none of them may fail."""
     commands = [block for block in blocks(page, "sh") if "make " not in block]
@@ -112,6 +128,9 @@ def test_commands_of_a_page_run(
     page: str, clone: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     skip_without_spark(page, request)
+    if page == WITH_REDIS:
+        monkeypatch.setenv("PORT", str(request.getfixturevalue("redis_port")))
+        monkeypatch.setenv("METRICS", str(free_port()))
     done = run_commands(page, clone)
     assert (clone / LAST.get(page, "anonymous.csv.card.json")).exists()
     for line in "".join(blocks(page, "text")).splitlines():  # what a page says its commands print

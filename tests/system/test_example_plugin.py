@@ -15,13 +15,35 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 CONFORMS = """
+from pathlib import Path
+import sqlite3
+from contextlib import closing
 from sfumato import checks, plugins
 from sfumato.dp.mechanisms.base import Mechanism
 from sfumato.local import LocalProtocol
 from sfumato.models import Model
 from sfumato.stream import Publisher
+from sfumato.stream.connectors.base import Connector
 from sfumato.table.formats import Format
 from sfumato.tabular import Anonymizer
+
+class Files:
+    can_kill, made = False, 0
+
+    def fresh(self, *, read=True):
+        self.made += 1
+        if read:
+            with closing(sqlite3.connect(f"topic{self.made}.db")) as file, file:
+                file.execute("CREATE TABLE readings (id INTEGER PRIMARY KEY, payload BLOB)")
+        return f"sqlite://{Path.cwd()}/topic{self.made}.db"
+
+    def put(self, address, payloads):
+        with closing(sqlite3.connect(address.removeprefix("sqlite://"))) as file, file:
+            file.executemany("INSERT INTO readings (payload) VALUES (?)", [(one,) for one in payloads])
+
+    def take(self, address):
+        with closing(sqlite3.connect(address.removeprefix("sqlite://"))) as file:
+            return [rows for (rows,) in file.execute("SELECT rows FROM released ORDER BY number")]
 
 suites = {
     "anonymizer": [
@@ -34,6 +56,7 @@ suites = {
     ],
     "protocol": [checks.protocol_checks(plugins.find("protocols", "mixed", LocalProtocol).sample(("a", "b", "c"), 1))],
     "mechanism": [checks.mechanism_checks(plugins.find("mechanisms", "geometric", Mechanism))],
+    "connector": [checks.connector_checks(plugins.find("connectors", "sqlite", Connector), Files(), kills=0)],
     "format": [checks.format_checks(plugins.find("formats", "markdown", Format)())],
 }
 for kind, suite in suites.items():
@@ -79,7 +102,7 @@ def sfumato(python: Command) -> Command:
 
 def test_every_class_conforms(python: Command) -> None:
     ran = dict(line.split() for line in python("-c", CONFORMS).splitlines())
-    assert set(ran) == {"anonymizer", "model", "publisher", "protocol", "mechanism", "format"}
+    assert set(ran) == {"anonymizer", "model", "publisher", "protocol", "mechanism", "format", "connector"}
     assert all(int(count) >= 4 for count in ran.values())
 
 

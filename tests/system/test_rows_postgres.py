@@ -129,7 +129,7 @@ def test_no_number_can_fail(table: Callable[..., str], kind: str) -> None:
     cells = ["NaN", "Infinity", "-Infinity", "1e-37", "1e37", None, "2", *more]
     schema = Schema({"x": Attribute("x", Role.OTHER, Kind.NUMBER, bounds=(0.0, 4.0))})
     rows = open_rows(table(f"x {kind}", [(cell,) for cell in cells]), schema)
-    where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 7 OR 1 / (x - 4) < -9", schema)
+    where = parse_predicate("x / x >= 1 OR x * x * x < 1 OR CAST(x AS INTEGER) = 3 OR 1 / (x - 4) < -9", schema)
     measures = (Count(), Total(ColumnGrid("x", 0.0, 4.0, 4)), Present(ColumnGrid("x", 0.0, 1e200, 3)))
     assert rows.collect(Request(measures, ROWS, (), where)).columns == [[present], [6], [present]]
 

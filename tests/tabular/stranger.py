@@ -30,6 +30,7 @@ class Repeated(Model):
     card_names: ClassVar = ("repetition",)
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
+    kept_in_series: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import polars as pl
 
@@ -92,7 +91,8 @@ def anonymizer_checks(
     yield Check("k counts persons", lambda: _counts_persons(anonymizer, engine))
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Case:
     """One anonymizer on one engine, with models and a random table."""
 
     anonymizer: Anonymizer
@@ -106,13 +106,18 @@ class Case(NamedTuple):
         """The random table."""
         return random_table(self.seed, self.rows)
 
+    @cached_property
     def release(self) -> Release:
-        """The release of the random table."""
-        return self.engine(self.anonymizer, self.table, random_schema(), self.models, SeededSource(self.seed))
+        """The release of the random table, which all checks look at."""
+        return self.anew(self.table)
+
+    def anew(self, table: Table) -> Release:
+        """Return one more release of a table, from the same seed."""
+        return self.engine(self.anonymizer, table, random_schema(), self.models, SeededSource(self.seed))
 
 
 def _keeps_rows(case: Case) -> None:
-    release, rows = case.release(), case.rows
+    release, rows = case.release, case.rows
     suppressed = int(release.steward.get("rows_suppressed", 0))
     expect(release.table.rows == release.card.released.rows, "the card counts other rows than the release has")
     expect(release.table.rows + suppressed == rows, f"{rows - release.table.rows} rows are missing")
@@ -123,7 +128,7 @@ def _keeps_rows(case: Case) -> None:
 
 
 def _keeps_promise(case: Case) -> None:
-    groups = written_groups(case.release().table, QUASI, ("disease", "income"), schema=random_schema())
+    groups = written_groups(case.release.table, QUASI, ("disease", "income"), schema=random_schema())
     for model in case.models:
         value = model.measure(groups)
         expect(model.holds(value), f"{model.name} is {value} in the released table; {model.asked} was promised")
@@ -131,7 +136,7 @@ def _keeps_promise(case: Case) -> None:
 
 
 def _drops_identifiers(case: Case) -> None:
-    release = case.release()
+    release = case.release
     expect("id" not in release.table.names, "an identifier was released")
     roles = {column.name: column.role for column in release.card.released.columns}
     expect(list(roles) == list(release.table.names), "the card lists other columns than the release has")
@@ -141,9 +146,7 @@ def _drops_identifiers(case: Case) -> None:
 def _is_reproducible(case: Case) -> None:
     table = case.table
     copy = table.frame.clone()
-    first, second = (
-        case.engine(case.anonymizer, table, random_schema(), case.models, SeededSource(case.seed)) for _ in range(2)
-    )
+    first, second = case.release, case.anew(table)
     expect(first.table.frame.equals(second.table.frame), "the same seed gave two different releases")
     expect(table.frame.equals(copy), "the input table was changed")
     if first.card.released.order == "shuffled":
@@ -160,7 +163,7 @@ CHECKS: dict[str, Callable[[Case], None]] = {
 
 def _refuses_models(case: Case) -> None:
     try:
-        case.release()
+        _ = case.release
     except ParameterError as error:
         expect("cannot promise" in str(error), f"the error does not say what cannot be promised: {error}")
         return

@@ -7,7 +7,11 @@ Never the rows of a person: callers hand in counts, names and promises, and rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+
+from sfumato.core.files import Staging, fill
 
 SHOWN = 5
 
@@ -45,3 +49,25 @@ def as_html(
     body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     below = f"<table><tr>{head}</tr>{body}</table>" if columns else ""
     return f"<strong>{escape(name)}</strong><table>{lines}</table>{below}"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as SVG text, which notebooks show by themselves.
+
+    >>> Picture("<svg></svg>")
+    <Picture: 11 characters of SVG>
+    """
+
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"<Picture: {len(self.svg)} characters of SVG>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the picture to a file; one that is in the way is refused unless `force` is given."""
+        with Staging(force=force) as staging:
+            fill(staging.place(path), self.svg)

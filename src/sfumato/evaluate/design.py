@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sfumato.errors import InputError
 from sfumato.evaluate.features import ColumnFeatures
 from sfumato.evaluate.regions import Regions
-from sfumato.evaluate.sides import Sides
+from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
 MOST_WORDS = 50
@@ -27,11 +27,11 @@ class DesignTerm:
     """One column of a design: a number, or an indicator of each word but the most frequent one.
 
     >>> import polars as pl
-    >>> from sfumato.evaluate.sides import read_sides
+    >>> from sfumato.evaluate.sides import read_columns
     >>> from sfumato.schema import Schema
     >>> from sfumato.table import Table
     >>> people = Table(pl.DataFrame({"sex": ["F", "M", "F"]}))
-    >>> term = DesignTerm.of(read_sides(people, Schema.from_roles(quasi=["sex"]), people)["sex"])
+    >>> term = DesignTerm.of(read_columns(people, Schema.from_roles(quasi=["sex"]))["sex"])
     >>> term.reference, term.labels("sex")
     ('F', ['sex = M'])
     """
@@ -41,15 +41,15 @@ class DesignTerm:
     words: Mapping[str, int]
 
     @classmethod
-    def of(cls, sides: Sides) -> DesignTerm:
+    def of(cls, column: Column) -> DesignTerm:
         """Return the term of a column."""
-        features = _features(sides)
+        features = _features(column)
         if _is_number(features):
             return cls(features, None, {})
         names = _value_names(features)
         if len(names) > MOST_WORDS:
             raise InputError(
-                f"term '{sides.column.name}' has {len(names)} words; a regression takes at most {MOST_WORDS}: declare "
+                f"term '{column.name}' has {len(names)} words; a regression takes at most {MOST_WORDS}: declare "
                 "its type if these are numbers, or leave it out"
             )
         rows = np.bincount(features.group_of, weights=features.counts)[features.observed]
@@ -84,11 +84,11 @@ class DesignTarget:
     """What is explained: a number, or the probability of the second of two values.
 
     >>> import polars as pl
-    >>> from sfumato.evaluate.sides import read_sides
+    >>> from sfumato.evaluate.sides import read_columns
     >>> from sfumato.schema import Schema
     >>> from sfumato.table import Table
     >>> people = Table(pl.DataFrame({"sex": ["F", "M", "F"]}))
-    >>> DesignTarget.of(read_sides(people, Schema.from_roles(quasi=["sex"]), people)["sex"]).modelled
+    >>> DesignTarget.of(read_columns(people, Schema.from_roles(quasi=["sex"]))["sex"]).modelled
     'M'
     """
 
@@ -96,15 +96,15 @@ class DesignTarget:
     modelled: str | None
 
     @classmethod
-    def of(cls, sides: Sides) -> DesignTarget:
+    def of(cls, column: Column) -> DesignTarget:
         """Return the target of a column."""
-        features = _features(sides)
+        features = _features(column)
         names = _value_names(features)
         if len(names) == 2:
             return cls(features, names[1])
         if len(names) < 2 or not _is_number(features):
             raise InputError(
-                f"target '{sides.column.name}' has {len(names)} values; a regression's target is a number or has two"
+                f"target '{column.name}' has {len(names)} values; a regression's target is a number or has two"
             )
         return cls(features, None)
 
@@ -122,9 +122,9 @@ class DesignTarget:
         return shares[:, 1]
 
 
-def _features(sides: Sides) -> ColumnFeatures:
+def _features(column: Column) -> ColumnFeatures:
     """Return features of which every word, and each of two numbers, is a group of its own."""
-    return ColumnFeatures(sides.column, bins=2, most=len(sides.column.levels))
+    return ColumnFeatures(column, bins=2, most=len(column.levels))
 
 
 def _is_number(features: ColumnFeatures) -> bool:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.errors import InputError
 from sfumato.evaluate.regions import Regions, exact_regions, read_regions
 from sfumato.models.population import Population
 from sfumato.schema import Attribute, Role, Schema
 from sfumato.table import Table
-from sfumato.table.coding import code
+from sfumato.table.coding import Column, code
 from sfumato.table.distinct import distinct
 from sfumato.tabular.population import CodedPeople, read_people
 
@@ -40,7 +41,7 @@ def people_fitting(
     columns = [code(people.column(name), settled.columns[name]) for name in quasi]
     alike = distinct([column.codes for column in columns], [column.size for column in columns])
     crowd = CodedPeople(np.stack([column.codes[alike.examples] for column in columns], axis=1), alike.counts)
-    shown = [read_regions(column, classes) for column in columns]
+    shown = [_read_labels(column, classes, plain.columns[column.name], population) for column in columns]
     places = [exact_regions(column) for column in columns]
     masks = [
         [_under(regions, number, place) for number in range(regions.count)]
@@ -49,6 +50,19 @@ def people_fitting(
     return crowd.count(
         lambda row: [found[int(regions.index[row])] for found, regions in zip(masks, shown, strict=True)], classes.rows
     )
+
+
+def _read_labels(column: Column, classes: Table, declared: Attribute, population: Population) -> Regions:
+    """Return what a column of the release stands for among the values of the population's."""
+    try:
+        return read_regions(column, classes)
+    except InputError as error:
+        if declared.kind is not None or declared.hierarchy is not None:
+            raise
+        raise InputError(
+            f"{error}, as in column '{column.name}' of population '{population.name}', whose type "
+            f"({column.kind.value}) was guessed; declare the column with --schema"
+        ) from error
 
 
 def _under(regions: Regions, number: int, places: Regions) -> Bools:

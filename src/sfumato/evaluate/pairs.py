@@ -7,19 +7,21 @@ as it is for whoever reads the release.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.progress import tell
 from sfumato.evaluate.features import ColumnFeatures
-from sfumato.evaluate.regions import Regions
+from sfumato.evaluate.regions import Regions, exact_regions
 from sfumato.evaluate.sides import read_sides
 from sfumato.schema import Schema
 from sfumato.table import Table
+from sfumato.table.coding import Column
 from sfumato.table.distinct import distinct
 
 Floats = npt.NDArray[np.float64]
@@ -67,11 +69,37 @@ def pair_distances(
     sides = read_sides(original, schema, released, columns)
     if len(sides) < 2:
         return []
-    features = {name: ColumnFeatures(each.column) for name, each in sides.items()}
-    before = _Products.of(features, {name: each.original for name, each in sides.items()})
-    after = _Products.of(features, {name: each.released for name, each in sides.items()})
-    found = [_pair(features, first, second, before, after) for first, second in combinations(sides, 2)]
-    return sorted(found, key=lambda pair: -pair.change)
+    ties = OriginalTies.of({name: each.column for name, each in sides.items()})
+    return ties.compare({name: each.released for name, each in sides.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class OriginalTies:
+    """The ties of every two original columns, counted once for all releases that are compared with them.
+
+    >>> import polars as pl
+    >>> people = Table(pl.DataFrame({"age": [20, 60], "sex": ["F", "M"]}))
+    >>> sides = read_sides(people, Schema.from_roles(quasi=["age", "sex"]), people)
+    >>> ties = OriginalTies.of({name: each.column for name, each in sides.items()})
+    >>> ties.compare({name: each.released for name, each in sides.items()})[0].change
+    0.0
+    """
+
+    features: dict[str, ColumnFeatures]
+    products: _Products
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Column]) -> Self:
+        """Return the ties of these columns, as they were coded."""
+        features = {name: ColumnFeatures(column) for name, column in columns.items()}
+        return cls(features, _Products.of(features, {name: exact_regions(each) for name, each in columns.items()}))
+
+    def compare(self, released: Mapping[str, Regions]) -> list[PairDistance]:
+        """Return what became of them where the same columns show these cells, the largest change first."""
+        after = _Products.of(self.features, released)
+        pairs = combinations(self.features, 2)
+        found = [_pair(self.features, first, second, self.products, after) for first, second in pairs]
+        return sorted(found, key=lambda pair: -pair.change)
 
 
 def _pair(
@@ -97,12 +125,13 @@ class _Products:
     places: dict[str, slice]
 
     @classmethod
-    def of(cls, features: dict[str, ColumnFeatures], sides: dict[str, Regions]) -> _Products:
+    def of(cls, features: Mapping[str, ColumnFeatures], sides: Mapping[str, Regions]) -> _Products:
         """Return the sums of one side, equal rows multiplied once."""
-        parts = {name: _encoded(features[name], regions) for name, regions in sides.items()}
+        parts = {name: _encoded(each, sides[name]) for name, each in features.items()}
         ends = np.cumsum([0, *(part.shape[1] for part in parts.values())])
-        rows = distinct([each.index for each in sides.values()], [each.count for each in sides.values()])
-        shown = [(parts[name], regions.index[rows.examples]) for name, regions in sides.items()]
+        cells = [sides[name] for name in features]
+        rows = distinct([each.index for each in cells], [each.count for each in cells])
+        shown = [(parts[name], sides[name].index[rows.examples]) for name in features]
         sums = np.zeros((ends[-1], ends[-1]))
         for start in range(0, rows.count, BLOCK):
             block = np.concatenate([part[index[start : start + BLOCK]] for part, index in shown], axis=1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,11 @@ from sfumato.errors import InputError
 from sfumato.evaluate.design import DesignTarget, DesignTerm
 from sfumato.evaluate.formula import Formula
 from sfumato.evaluate.least_squares import linear_fit, logistic_fit
-from sfumato.evaluate.regions import Regions
-from sfumato.evaluate.sides import read_sides
+from sfumato.evaluate.regions import Regions, exact_regions, read_regions
+from sfumato.evaluate.sides import read_columns, refuse_empty
 from sfumato.schema import Schema
 from sfumato.table import Table
+from sfumato.table.coding import Column
 
 Floats = npt.NDArray[np.float64]
 INTERCEPT = "(intercept)"
@@ -144,20 +145,56 @@ def regression(original: Table, schema: Schema, released: Table, formula: str) -
     >>> [(each.name, round(each.original.value, 3), round(each.released.value, 3)) for each in found.coefficients]
     [('(intercept)', -0.9, -0.375), ('age', 0.09, 0.075)]
     """
-    model = Formula.parse(formula)
-    sides = read_sides(original, schema, released, [*model.terms, model.target])
-    target = DesignTarget.of(sides[model.target])
-    terms = {name: DesignTerm.of(sides[name]) for name in model.terms}
-    before = _fit([*terms.values()], target, [each.original for each in sides.values()])
-    after = _fit([*terms.values()], target, [each.released for each in sides.values()])
-    names = [INTERCEPT, *(label for name, term in terms.items() for label in term.labels(name))]
-    found = [ComparedCoefficient(*each) for each in zip(names, before.coefficients, after.coefficients, strict=True)]
-    if all(each.original is None for each in found):
-        raise InputError(
-            f"'{model}' cannot be fitted: the {before.rows} original rows that tell all columns are too few"
+    return OriginalRegression.of(original, schema, formula).compare(released)
+
+
+@dataclass(frozen=True, eq=False)
+class OriginalRegression:
+    """A model fitted on the original, once for all releases that are compared with it.
+
+    >>> import polars as pl
+    >>> people = Table(pl.DataFrame({"age": [20, 30, 40, 50], "cost": [1.0, 2.0, 2.0, 4.0]}))
+    >>> fitted = OriginalRegression.of(people, Schema.from_roles(quasi=["age"], sensitive=["cost"]), "cost ~ age")
+    >>> fitted.compare(people).mean_overlap
+    1.0
+    """
+
+    formula: Formula
+    columns: Mapping[str, Column]
+    terms: Mapping[str, DesignTerm]
+    target: DesignTarget
+    fitted: _Fitted
+
+    @classmethod
+    def of(cls, original: Table, schema: Schema, formula: str) -> Self:
+        """Return the model's fit on the original; one that its rows cannot tell is refused."""
+        model = Formula.parse(formula)
+        columns = read_columns(original, schema, [*model.terms, model.target])
+        target = DesignTarget.of(columns[model.target])
+        terms = {name: DesignTerm.of(columns[name]) for name in model.terms}
+        fitted = _fit([*terms.values()], target, [exact_regions(column) for column in columns.values()])
+        if all(each is None for each in fitted.coefficients):
+            raise InputError(
+                f"'{model}' cannot be fitted: the {fitted.rows} original rows that tell all columns are too few"
+            )
+        return cls(model, columns, terms, target, fitted)
+
+    def compare(self, released: Table) -> Regression:
+        """Return the coefficients of the original and of a release, side by side."""
+        refuse_empty(released)
+        cells = [read_regions(column, released) for column in self.columns.values()]
+        before, after = self.fitted, _fit([*self.terms.values()], self.target, cells)
+        names = [INTERCEPT, *(label for name, term in self.terms.items() for label in term.labels(name))]
+        both = zip(names, before.coefficients, after.coefficients, strict=True)
+        return Regression(
+            str(self.formula),
+            self.target.method,
+            tuple(ComparedCoefficient(*each) for each in both),
+            before.rows,
+            after.rows,
+            {name: term.reference for name, term in self.terms.items() if term.reference is not None},
+            self.target.modelled,
         )
-    references = {name: term.reference for name, term in terms.items() if term.reference is not None}
-    return Regression(str(model), target.method, tuple(found), before.rows, after.rows, references, target.modelled)
 
 
 @dataclass(frozen=True)

@@ -72,10 +72,15 @@ def read_sides(
     Traceback (most recent call last):
     sfumato.errors.InputError: the released table has no rows; there is nothing to measure
     """
-    if released.rows == 0:
-        raise InputError("the released table has no rows; there is nothing to measure")
+    refuse_empty(released)
     columns = read_columns(original, schema, names)
     return {name: Sides(exact_regions(column), read_regions(column, released)) for name, column in columns.items()}
+
+
+def refuse_empty(released: Table) -> None:
+    """Refuse a release without a row."""
+    if released.rows == 0:
+        raise InputError("the released table has no rows; there is nothing to measure")
 
 
 def _holds_values(column: Column) -> bool:

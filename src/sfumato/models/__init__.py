@@ -14,6 +14,7 @@ from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.k_e_anonymity import KEAnonymity
 from sfumato.models.k_map import KMap
 from sfumato.models.l_diversity import LDiversity
+from sfumato.models.marketer_risk import MarketerRisk
 from sfumato.models.population import Population
 from sfumato.models.t_closeness import TCloseness
 
@@ -32,6 +33,7 @@ __all__ = [
     "KEAnonymity",
     "KMap",
     "LDiversity",
+    "MarketerRisk",
     "Model",
     "Population",
     "TCloseness",

@@ -35,7 +35,7 @@ class AlphaK(Model):
     at_least: ClassVar = False
     card_names: ClassVar = ("(α, k)-anonymity",)
     merge_monotone: ClassVar = True
-    suppression_monotone: ClassVar = False  # taking one row away raises the others' shares
+    suppression_monotone: ClassVar = True
     evenness_monotone: ClassVar = True
 
     @classmethod

@@ -45,6 +45,7 @@ class AverageRisk(Model):
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = False  # without a large class the average is higher
     of_table: ClassVar = True
+    sparing_monotone: ClassVar = True  # classes that hold one that stayed are fewer, with the same rows or more
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

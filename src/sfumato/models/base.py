@@ -17,6 +17,7 @@ from sfumato.core.parameters import Validated
 from sfumato.errors import ParameterError
 from sfumato.models.criteria import SLACK, Criterion
 from sfumato.models.groups import ClassCounts, Groups
+from sfumato.models.parts import worst_part
 from sfumato.models.population import Population
 from sfumato.release.card import MeasuredModel
 from sfumato.schema import Attribute
@@ -50,11 +51,13 @@ class Model(Validated, ABC):
     at_least: ClassVar[bool]
     card_names: ClassVar[tuple[str, ...]]
     merge_monotone: ClassVar[bool]
-    suppression_monotone: ClassVar[bool]
+    suppression_monotone: ClassVar[bool]  # leaving whole classes out never makes the value of the others worse
+    kept_in_series: ClassVar[bool] = False  # can be kept where rows come and go between releases (`republish`)
     evenness_monotone: ClassVar[bool] = False  # moving a unit from a frequent value to a rarer one never makes it worse
 
     parts_population: ClassVar[bool] = False  # everybody in the population must fit one class, and no more
     of_table: ClassVar[bool] = False  # speaks of all classes together; `least_units` of each is more than it asks
+    sparing_monotone: ClassVar[bool] = False  # where classes merge, `leaves_out` never has to lose more units
 
     @abstractmethod
     def class_value(self, one: ClassCounts) -> float:
@@ -173,6 +176,22 @@ class Model(Validated, ABC):
     def satisfied(self, one: ClassCounts) -> bool:
         """Whether one class satisfies the model."""
         return one.units >= self.least_units and self.holds(self.class_value(one))
+
+    @property
+    def knows_parts(self) -> bool:
+        """Whether `holds_in_parts` can be asked."""
+        return self.evenness_monotone or type(self).holds_in_parts is not Model.holds_in_parts
+
+    def holds_in_parts(self, whole: ClassCounts, size: int) -> bool:
+        """Whether every part of so many units of a class satisfies it, whoever they are; a unit has one row here.
+
+        A model that is never worse for an even part (`evenness_monotone`) is asked of the least even one.
+        """
+        if not self.evenness_monotone:
+            raise ParameterError(f"{self.name} does not know whether all parts of a class satisfy it")
+        blanks = {None, 0} if whole.column is not None and whole.column.has_missing else {None}
+        parts = (worst_part(whole.counts, size, first) for first in blanks)
+        return all(self.satisfied(ClassCounts(size, size, part, whole.reference, whole.column)) for part in parts)
 
     def failing(self, groups: Groups) -> npt.NDArray[np.bool_]:
         """Which classes break the model."""

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from sfumato.core.parameters import Name, OneOf, Option, Real
 from sfumato.errors import ParameterError
 from sfumato.models.base import Model
 from sfumato.models.criteria import GAIN, SLACK, Criterion
-from sfumato.models.groups import ClassCounts, Groups
+from sfumato.models.groups import ClassCounts, Counts, Groups, Shares
 from sfumato.models.measures import beta, beta_enhanced
 from sfumato.release.card import MeasuredModel
 from sfumato.table.coding import Column
@@ -79,9 +81,18 @@ class BetaLikeness(Model):
         """The least β that the class has; infinite where the enhanced limit of a frequent value is broken."""
         if one.column is None:
             raise ParameterError(f"β-likeness needs the counts of column '{self.column}'")
+        return self._largest_gain(one.counts, one.units, one.reference)
+
+    def holds_in_parts(self, whole: ClassCounts, size: int) -> bool:
+        """Whether every part satisfies it: a value has at most all of its units in one, or fills it."""
+        return size >= self.least_units and self.holds(
+            self._largest_gain(np.minimum(whole.counts, size), size, whole.reference)
+        )
+
+    def _largest_gain(self, counts: Counts, units: int, reference: Shares) -> float:
         least = 0.0
-        for count, before in zip(one.counts.tolist(), one.reference.tolist(), strict=True):
-            gain = (count / one.units - before) / before if count else 0.0
+        for count, before in zip(counts.tolist(), reference.tolist(), strict=True):
+            gain = (count / units - before) / before if count else 0.0
             if self.kind == "enhanced" and gain > max(0.0, -math.log(before)) + SLACK:
                 return math.inf
             least = max(least, gain)

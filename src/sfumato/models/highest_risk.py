@@ -47,6 +47,7 @@ class HighestRisk(Model):
     card_names: ClassVar = ("highest prosecutor risk",)
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
+    kept_in_series: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

@@ -31,6 +31,7 @@ class KAnonymity(Model):
     card_names: ClassVar = ("k-anonymity",)
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
+    kept_in_series: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:

@@ -14,6 +14,7 @@ from sfumato.models.base import Model
 from sfumato.models.criteria import SPAN, Criterion
 from sfumato.models.groups import ClassCounts, Groups
 from sfumato.models.measures import spans
+from sfumato.models.parts import worst_part
 from sfumato.schema import Attribute, Kind
 from sfumato.table.coding import Column
 
@@ -45,7 +46,7 @@ class KEAnonymity(Model):
     at_least: ClassVar = True
     card_names: ClassVar = ("(k, e)-anonymity",)
     merge_monotone: ClassVar = True
-    suppression_monotone: ClassVar = False  # the lowest or the highest number may be the one that leaves
+    suppression_monotone: ClassVar = True
 
     @classmethod
     def sample(cls) -> tuple[Self, ...]:
@@ -80,6 +81,20 @@ class KEAnonymity(Model):
             if sum(count for _, count in held[place : end + 1]) >= one.known_units
         ]
         return float(min(reach))
+
+    def holds_in_parts(self, whole: ClassCounts, size: int) -> bool:
+        """Whether every part satisfies it: the least even one, and the nearest numbers, with all missing ones."""
+        if whole.column is None:
+            raise ParameterError(f"(k, e)-anonymity needs the counts of column '{self.column}'")
+        counts, levels = whole.value_counts, numbers(whole.column)
+        least = max(0, size - int(whole.counts.sum() - counts.sum()))  # those of a part who have a number
+        if size < self.least_units or np.count_nonzero(worst_part(counts, least)) < self.k:
+            return False
+        counts, levels = counts[counts > 0], levels[counts > 0]
+        until = np.cumsum(counts)
+        last = np.searchsorted(until, until - counts + least)  # the nearest number that completes so many from here on
+        ends = last < len(until)
+        return self.holds(float((levels[last[ends]] - levels[ends]).min()))
 
     def measure(self, groups: Groups) -> float:
         histograms = groups.sensitive[self.column]

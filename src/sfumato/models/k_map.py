@@ -28,7 +28,10 @@ UNKNOWN = (
 )
 UNSHOWN = "the card names the population and shows no row of it; sfumato check --population FILE counts it"
 COUNTED, ESTIMATED = "k-map", "k-map by estimate"
-POPULATION = Option("File with the people whom an attacker looks through, among them those of the table.")
+POPULATION = Option(
+    "File with the people whom an attacker looks through, among them those of the table; local-recoding then keeps the "
+    "classes of mondrian."
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ class KMap(Model):
     at_least: ClassVar = True
     card_names: ClassVar = (COUNTED, ESTIMATED)
     merge_monotone: ClassVar = True
-    suppression_monotone: ClassVar = False  # labels shrink with the rows behind them, and fit fewer people
+    suppression_monotone: ClassVar = True  # the labels of the other classes stay as they are
+    sparing_monotone: ClassVar = True  # each class is judged by itself
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -60,6 +60,7 @@ class LDiversity(Model):
     card_names: ClassVar = tuple(CARD_NAMES.values())
     merge_monotone: ClassVar = True
     suppression_monotone: ClassVar = True
+    kept_in_series: ClassVar = True
     evenness_monotone: ClassVar = True
 
     @classmethod

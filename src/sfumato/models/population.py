@@ -91,9 +91,18 @@ class PopulationRule:
         return ["", 3, None]
 
 
-@lru_cache(maxsize=4)
 def read_population(path: str) -> Population:
-    """Return the population in a file, read once."""
+    """Return the population in a file, read once as long as the file stays as it is."""
+    try:
+        known = Path(path).resolve().stat()
+    except OSError:
+        return _read_once(path, ())  # which says what is wrong
+    return _read_once(path, (known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns))
+
+
+@lru_cache(maxsize=4)
+def _read_once(path: str, state: tuple[int, ...]) -> Population:
+    del state  # a file that was changed, or another one of that name, is read again
     return Population.read(path)
 
 

@@ -209,7 +209,7 @@ def cost_of(card: Card) -> Cost:
 def _as_bet(cost: Cost) -> tuple[float, float]:
     """Return the ε and δ that a loss is told by; a ρ is told at a usual δ."""
     if cost.rho:
-        return float(epsilon_of(cost.rho, USUAL_DELTA)), float(USUAL_DELTA)
+        return float(epsilon_of(cost.rho, USUAL_DELTA)), float(USUAL_DELTA + cost.delta)
     return float(cost.epsilon), float(cost.delta)
 
 

@@ -99,6 +99,10 @@ class Database:
     def __repr__(self) -> str:
         return f"Database({self.words!r})"
 
+    def is_beside(self, other: Database) -> bool:
+        """Return whether another table is in the same database, reached in the same way."""
+        return self._address == other._address
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """Give a read-only transaction on one snapshot."""

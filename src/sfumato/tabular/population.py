@@ -1,4 +1,4 @@
-"""The people of a population who fit the labels of a class: what k-map and δ-presence ask for.
+"""The people of a population who fit the labels of a class: what k-map, marketer's risk and δ-presence ask for.
 
 Sweeney 2002 (k-map); Nergiz, Atzori & Clifton 2007 (δ-presence). Both tables are coded together, so that a label is the
 same values in both, and a person fits a class if every value of theirs is under its label.

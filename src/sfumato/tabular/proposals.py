@@ -20,6 +20,7 @@ from sfumato.tabular.base import Anonymizer
 
 ALGORITHMS = ("mondrian", "optimal", "local-recoding")
 SIZES = (2, 5, 10, 20)
+SHARED = frozenset({"population"})  # the same file for all candidates: in no name, unless there are several
 NOT_VARIED = frozenset({"ranges", "keep_order", "target"})  # how a release is written, or for whom: not what it costs
 
 
@@ -70,7 +71,8 @@ def propose(algorithms: Sequence[str], given: Mapping[str, Sequence[Any]], schem
     found: dict[str, Proposal] = {}
     for called, kind in kinds.items():
         own = {name: given[name] for name in option_names({called: kind}) if name in given}
-        named = {*of_models, *(name for name, values in own.items() if len(values) > 1)}
+        plain = {name for name in of_models if name not in SHARED or len(given.get(name, ())) > 1}
+        named = {*plain, *(name for name, values in own.items() if len(values) > 1)}
         for models, settings in product(_combinations(asked or {"k": SIZES}), _combinations(own)):
             proposal = _proposal(called, kind, models, settings, schema, named)
             found.setdefault(proposal.name, proposal)

@@ -31,6 +31,25 @@ def test_plain_intervals_are_those_of_the_builder(values: list[Any]) -> None:
     assert all((ours == theirs).all() for ours, theirs in zip(plain.nodes, built.nodes, strict=True))
 
 
+@pytest.mark.parametrize("kind, values, bounds", [("integer", [31, 32, 47], (0, 120)), ("number", [0.25, 0.5], (0, 1))])
+def test_widths_fit_declared_bounds_whatever_values_occur(
+    kind: str, values: list[Any], bounds: tuple[int, int]
+) -> None:
+    attribute = sf.Attribute("column", sf.Role.QUASI, sf.Kind(kind), bounds=bounds)
+    few, many = (Ladder.of(code(pl.Series("column", found), attribute)) for found in (values[:2], [*values, *bounds]))
+    learnt = _ladder(values[:2], sf.Kind(kind))
+    assert few.top == many.top
+    assert few.labels != learnt.labels
+    for level in range(1, few.top):
+        assert set(few.labels[level]) <= set(many.labels[level])
+
+
+def test_bounds_that_were_learnt_from_rows_are_not_declared() -> None:
+    learnt = sf.Attribute("column", sf.Role.QUASI, sf.Kind.INTEGER, bounds=(0, 120), public=False)
+    series = pl.Series("column", [31, 32, 47])
+    assert Ladder.of(code(series, learnt)).labels == _ladder([31, 32, 47], sf.Kind.INTEGER).labels
+
+
 def test_dates_climb_the_calendar_and_missing_ones_stay_apart_below_the_top() -> None:
     ladder = _ladder([dt.date(2024, 1, 31), dt.date(2024, 2, 1), None], sf.Kind.DATE)
     assert ladder.labels[1] == ("", "2024-01", "2024-02")

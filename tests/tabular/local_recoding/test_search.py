@@ -19,9 +19,18 @@ from sfumato.core.compiling import working_time
 from sfumato.errors import ParameterError, SchemaError
 from sfumato.evaluate import utility
 from sfumato.tabular.local_recoding.cells import Cells
+from sfumato.tabular.local_recoding.cover_kernel import begin, contains, cost_with, widen
 from sfumato.tabular.local_recoding.penalties import penalties
 from sfumato.tabular.local_recoding.search import Bench, search, without_large
-from sfumato.tabular.local_recoding.start import Founding, compiled_test, start_classes, total_penalty
+from sfumato.tabular.local_recoding.start import (
+    Deadlines,
+    Founding,
+    Start,
+    compiled_test,
+    node_classes,
+    start_classes,
+    total_penalty,
+)
 from sfumato.tabular.local_recoding.strata import strata_of
 from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
@@ -35,6 +44,12 @@ def bench_of(problem: Problem, seed: int = 0) -> Bench:
     cells, costs = Cells.of(problem) if strata is None else Cells.apart(problem), penalties(problem.quasi)
     start = start_classes(problem, cells, costs)
     return Bench(cells, costs, start, problem.least_units, compiled_test(problem), seed, strata)
+
+
+def cover_cost(bench: Bench, group: int, row: int) -> float:
+    """Return what the kept cover of a class costs with one of its rows, as the kernel reads it."""
+    facts, nodes, costs, _ = bench.penalties
+    return cost_with(facts, nodes, costs, bench.cells.codes, bench.classes.covers, group, bench.cells.of_row[row], 99.0)
 
 
 def classes(labels: np.ndarray) -> list[list[int]]:
@@ -52,6 +67,7 @@ def test_chains_sizes_costs_and_total_stay_true_and_every_class_holds(
     bench.look_at_costly()
     for _ in range(5):
         bench.attempt(200, heat)
+        bench.open_and_close(200, heat)
     found = bench.classes
     groups = classes(found.label)
     assert sorted(itertools.chain(*groups)) == list(range(120))
@@ -64,6 +80,7 @@ def test_chains_sizes_costs_and_total_stay_true_and_every_class_holds(
         assert sorted(chain) == rows
         assert found.size[group] == len(rows)
         assert found.cost[group] == pytest.approx(class_cost(problem, rows))
+        assert cover_cost(bench, group, rows[0]) == pytest.approx(class_cost(problem, rows))
         assert problem.admits(np.array(rows))
     assert bench.total == pytest.approx(sum(len(rows) * class_cost(problem, rows) for rows in groups))
     assert heat > 0 or bench.total <= begun + 1e-9
@@ -155,10 +172,93 @@ def test_rows_left_over_join_classes_that_still_hold() -> None:
     assert all(problem.admits(np.array(rows)) for rows in classes(labels))
 
 
-def test_without_time_to_found_classes_it_goes_on_from_mondrians() -> None:
+@pytest.mark.parametrize("models", COMPILED, ids=str)
+@pytest.mark.parametrize("late", [False, True])
+def test_classes_of_nodes_hold_every_row_and_each_is_one(models: Sequence[sf.models.Model], late: bool) -> None:
+    problem = conformance_problem(120, 6, models)
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    labels = node_classes(problem, cells, costs, working_time() - 1 if late else None)
+    assert labels is not None
+    assert labels.min() >= 0
+    assert all(problem.admits(np.array(rows)) for rows in classes(labels))
+
+
+def test_rows_that_no_node_holds_and_that_are_too_few_join_the_class_that_grows_least() -> None:
+    ages = [*[20] * 5, *[21] * 5, *[80] * 5, 79, 22]
+    trees = sf.Hierarchy.from_rows([(str(age), "*") for age in sorted(set(ages))])
+    schema = sf.Schema({"age": sf.Attribute("age", sf.Role.QUASI, sf.Kind.CATEGORY, hierarchy=trees)})
+    table = sf.Table(pl.DataFrame({"age": [str(age) for age in ages], "sex": ["F"] * 17}))
+    columns = {**schema.columns, "sex": sf.Attribute("sex", sf.Role.QUASI)}
+    problem = Problem.of(table, sf.Schema(columns), [sf.KAnonymity(5)])
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    labels = node_classes(problem, cells, costs)
+    assert labels is not None
+    joined = [rows for rows in classes(labels) if 15 in rows or 16 in rows]
+    assert [len(rows) for rows in joined] == [7]  # both join one class: a second one would become wide too
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_class_is_opened_for_equal_rows_of_many_classes(seed: int) -> None:
+    towns = [town for group in range(8) for town in [*[f"town {group}"] * 5, "village"]]
+    bench = flat_bench(towns, np.repeat(np.arange(8), 6), seed)
+    assert bench.total == 48
+    bench.open_and_close(500, 0.0)
+    assert bench.total == 0
+    assert bench.count == 9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_class_is_closed_where_each_row_fits_another_one(seed: int) -> None:
+    towns = [f"town {place % 6}" for place in range(36)]
+    bench = flat_bench(towns, np.where(np.arange(36) < 30, np.arange(36) % 6, 6), seed)
+    assert bench.total == 6
+    bench.open_and_close(500, 0.0)
+    assert bench.total == 0
+    assert bench.count == 6
+
+
+def flat_bench(towns: list[str], labels: np.ndarray, seed: int) -> Bench:
+    """Return a bench over one column that is shown by its values or wholly suppressed, k = 5."""
+    tree = sf.Hierarchy.from_rows([(town, "*") for town in sorted(set(towns))])
+    schema = sf.Schema({"town": sf.Attribute("town", sf.Role.QUASI, hierarchy=tree)})
+    problem = Problem.of(sf.Table(pl.DataFrame({"town": towns})), schema, [sf.KAnonymity(5)])
+    cells, costs = Cells.of(problem), penalties(problem.quasi)
+    near = cells.near(costs, np.arange(cells.count), 6)
+    return Bench(cells, costs, Start(labels.astype(np.int64), near), 5, None, seed)
+
+
+def test_what_a_cover_has_and_costs_with_one_cell_more_is_what_its_values_mean() -> None:
+    problem = mixed_problem(80, 3)
+    cells, (facts, nodes, costs, width) = Cells.of(problem), penalties(problem.quasi)
+    draw, covers = np.random.default_rng(3), np.zeros((1, width), dtype=np.int64)
+    for _ in range(300):
+        rows = draw.integers(0, 80, draw.integers(1, 5)).tolist()
+        other, most = int(draw.integers(0, 80)), draw.random() * 5
+        begin(facts, cells.codes, cells.of_row[rows[0]], covers, 0)
+        for row in rows[1:]:
+            widen(facts, nodes, cells.codes, cells.of_row[row], covers, 0)
+        wanted, before = class_cost(problem, [*rows, other]), class_cost(problem, rows)
+        cell = cells.of_row[other]
+        found = cost_with(facts, nodes, costs, cells.codes, covers, 0, cell, most)
+        assert found == pytest.approx(wanted) if wanted <= most - 1e-9 else wanted > most - 1e-9 and found > most - 1e-9
+        held = contains(facts, nodes, cells.codes, covers, 0, cell)
+        assert not held or wanted == pytest.approx(before)
+        assert held or other not in rows
+
+
+def test_a_look_at_costly_rows_without_time_leaves_the_near_cells_as_they_are() -> None:
+    bench = bench_of(mixed_problem(200, 6, k=3))
+    before = bench.near
+    assert not bench.look_at_costly(working_time() - 1)
+    np.testing.assert_array_equal(bench.near, before)
+    assert bench.look_at_costly()
+    assert len(bench.near) == len(before) + 3
+
+
+def test_without_time_for_a_start_it_goes_on_from_mondrians() -> None:
     problem = mixed_problem(300, 8, k=4)
     cells, costs = Cells.of(problem), penalties(problem.quasi)
-    start = start_classes(problem, cells, costs, until=working_time() - 1)
+    start = start_classes(problem, cells, costs, Deadlines.of(working_time() - 2, 1))
     np.testing.assert_array_equal(start.labels, sf.Mondrian().partition(problem).rows)
     assert start.near is None
     bench = Bench(cells, costs, start, 4, None, 0)

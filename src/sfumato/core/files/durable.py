@@ -168,9 +168,11 @@ def hold_folder(folder: str | Path, what: str, known: str) -> Iterator[Path]:
     ...     [file.name for file in path.iterdir()]
     ['.lock']
     """
-    path = Path(folder)
+    path, made = Path(folder), False
     try:
-        path.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            made = True
         with suppress(PermissionError):  # a folder above that nobody may list
             flush_folder(path.parent)  # a key is kept in it, which must outlive what it helps to publish
         _refuse_strange(path, what, known)
@@ -180,9 +182,31 @@ def hold_folder(folder: str | Path, what: str, known: str) -> Iterator[Path]:
         raise InputError(f"{what} '{path}' cannot be opened: {error.strerror}") from error
     try:
         hold(lock, f"{what} '{path}'")
-        yield path
+        _refuse_removed(lock, path, what)
+        try:
+            yield path
+        except BaseException:
+            if made:
+                _remove_empty(path)
+            raise
     finally:
         os.close(lock)
+
+
+def _refuse_removed(lock: int, path: Path, what: str) -> None:
+    """Refuse a lock whose file was taken away before it was held: another process may hold the next one."""
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(lock), (path / LOCK).stat()):
+            return
+    raise InputError(f"{what} '{path}' is in use by another process; wait until it is done")
+
+
+def _remove_empty(path: Path) -> None:
+    """Take away a folder that was made for what was then refused; the lock is still held."""
+    if [entry.name for entry in path.iterdir()] == [LOCK]:
+        (path / LOCK).unlink()
+        with suppress(OSError):  # somebody put something there meanwhile
+            path.rmdir()
 
 
 def _refuse_strange(path: Path, what: str, known: str) -> None:

@@ -14,6 +14,7 @@ from sfumato.core.progress import tell
 from sfumato.errors import ParameterError
 from sfumato.evaluate.candidates.candidate import Candidate, front
 from sfumato.evaluate.candidates.made_up import ROWS
+from sfumato.evaluate.candidates.overlap import RegressionOverlap
 from sfumato.evaluate.candidates.target import TargetScore
 from sfumato.evaluate.candidates.trial import Measure, TrialRows, try_out
 from sfumato.random import Source
@@ -23,6 +24,12 @@ from sfumato.table import Table
 from sfumato.tabular.proposals import ALGORITHMS, Proposal, find_proposal, propose
 
 __all__ = ["Candidate", "Comparison", "Measure", "compare", "front"]
+
+
+PRIVATE = (
+    "a target is learnt, and a regression fitted, on real rows; every algorithm here is private and tried on made-up "
+    "rows alone: leave --target and --regression out"
+)
 
 
 class Comparison(Iterator[Candidate]):
@@ -50,6 +57,7 @@ class Comparison(Iterator[Candidate]):
         *,
         made_up_rows: int = ROWS,
         target: str | None = None,
+        regressions: Sequence[str] = (),
         measures: Mapping[str, Measure] | None = None,
     ) -> Self:
         """Return the comparison of these candidates; no table is needed where all of them are private."""
@@ -58,10 +66,19 @@ class Comparison(Iterator[Candidate]):
                 f"The 'made_up_rows' parameter of compare must be {Whole(1).wanted}. Got {made_up_rows!r} instead."
             )
         learnt = None if target is None else TargetScore(target)
-        every: dict[str, Measure] = {**({} if learnt is None else {learnt.name: learnt}), **(measures or {})}
+        overlaps = [RegressionOverlap(formula) for formula in regressions]
+        every: dict[str, Measure] = {one.name: one for one in overlaps}
+        every = {**({} if learnt is None else {learnt.name: learnt}), **every, **(measures or {})}
         comparison = cls(proposals, TrialRows(table, schema, every, made_up_rows))
-        if learnt is not None and not comparison.private:
-            learnt.refuse_unknown(comparison._rows.shared.plain.schema)  # its own
+        if comparison.private:
+            if learnt is not None or overlaps:
+                raise ParameterError(PRIVATE)
+            return comparison
+        plain = comparison._rows.shared.plain  # its own
+        if learnt is not None:
+            learnt.refuse_unknown(plain.schema)
+        for overlap in overlaps:
+            overlap.fit(plain.table, plain.schema)
         return comparison
 
     @property
@@ -84,6 +101,11 @@ class Comparison(Iterator[Candidate]):
     def private(self) -> bool:
         """Whether all candidates are private, so that the table is never looked at."""
         return all(proposal.anonymizer.private for proposal in self.proposals)
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether a candidate's models speak of a population, in which journalists and marketers look."""
+        return any(model.people is not None for proposal in self.proposals for model in proposal.models)
 
     @property
     def names(self) -> list[str]:
@@ -118,6 +140,7 @@ def compare(
     *,
     made_up_rows: int = ROWS,
     target: str | None = None,
+    regressions: Sequence[str] = (),
     measures: Mapping[str, Measure] | None = None,
     **parameters: Any,
 ) -> Comparison:
@@ -126,7 +149,8 @@ def compare(
     `parameters` are options of `sfumato anonymize` with a value or a list of values each, of models (`k=[5, 10]`) and
     of algorithms (`suppress=[0, 0.02]`); k is 2, 5, 10 and 20 where no model is named. What cannot be made is a
     candidate that says why. Private algorithms (`safepub`, `private-mondrian`) are tried on so many `made_up_rows`
-    from the schema, never on the table. With a `target`, a classifier learns that column from each candidate.
+    from the schema, never on the table. With a `target`, a classifier learns that column from each candidate;
+    `regressions` such as "income ~ age" are fitted on each, and measured by the overlap of their intervals.
     `measures` are further functions of original, schema and released table.
 
     >>> import sfumato as sf
@@ -138,8 +162,9 @@ def compare(
     mondrian-k300 k-anonymity asks for 300 rows in a class and the table has 200; at most k=200 is possible
     """
     given = {name: _listed(value) for name, value in parameters.items()}
+    further: dict[str, Any] = {"target": target, "regressions": regressions, "measures": measures}
     proposals = propose([algorithms] if isinstance(algorithms, str) else algorithms, given, schema)
-    return Comparison.of(table, schema, proposals, made_up_rows=made_up_rows, target=target, measures=measures)
+    return Comparison.of(table, schema, proposals, made_up_rows=made_up_rows, **further)
 
 
 def _listed(value: Any) -> list[Any]:

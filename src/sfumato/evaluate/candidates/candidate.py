@@ -12,6 +12,7 @@ from typing import Any
 
 from sfumato.core.display import as_html, one_line
 from sfumato.errors import ParameterError
+from sfumato.evaluate.candidates.distances import Distances
 from sfumato.random import Source
 from sfumato.release import Release
 from sfumato.release.row_counts import RowCounts
@@ -25,8 +26,9 @@ class Candidate:
 
     `loss` is the GCP of `sfumato.evaluate.utility`, `highest_risk` and `mean_risk` a prosecutor's, `guesses` the
     largest share of one value in a class for each sensitive column. `levels` has for each column the lowest and highest
-    level that was chosen and the top one. `simulated` is the number of made-up rows that a private candidate was
-    tried on.
+    level that was chosen and the top one. `distances` say how far columns, and ties between them, moved. `simulated` is
+    the number of made-up rows that a private candidate was tried on. `journalist_risk` (the highest) and
+    `marketer_risk` (the average) are those in a population, where a model speaks of one.
 
     >>> candidate = Candidate("mondrian-k5", "sfumato anonymize --algorithm mondrian --k 5", loss=0.1, highest_risk=0.2)
     >>> candidate
@@ -40,8 +42,11 @@ class Candidate:
     rows: RowCounts | None = None
     highest_risk: float | None = None
     mean_risk: float | None = None
+    journalist_risk: float | None = None
+    marketer_risk: float | None = None
     guesses: Mapping[str, float] = field(default_factory=dict)
     levels: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    distances: Distances | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
     refusal: str = ""
@@ -65,6 +70,12 @@ class Candidate:
     def made(self) -> bool:
         """Whether the release could be made, or simulated."""
         return not self.refusal
+
+    @property
+    def population_risks(self) -> dict[str, float]:
+        """The risks in a population, where one was counted."""
+        found = {"journalist_risk": self.journalist_risk, "marketer_risk": self.marketer_risk}
+        return {name: value for name, value in found.items() if value is not None}
 
     def release(self, *, rng: Source | None = None) -> Release:
         """Return this very release, its classes as they were measured; `rng=None` shuffles it by the secure source.
@@ -108,8 +119,10 @@ anonymizer and a ledger that pays
             "classes": self.classes,
             "highest_risk": _rounded(self.highest_risk),
             "mean_risk": _rounded(self.mean_risk),
+            **{name: _rounded(value) for name, value in self.population_risks.items()},
             "surest_guess": {name: _rounded(value) for name, value in self.guesses.items()},
             "levels": {name: list(levels) for name, levels in self.levels.items()},
+            "distances": None if self.distances is None else self.distances.as_json(),
             "scores": {name: _rounded(value) for name, value in self.scores.items()},
             "seconds": _rounded(self.seconds),
             "notes": list(self.notes),

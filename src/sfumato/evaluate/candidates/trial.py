@@ -15,6 +15,7 @@ import numpy as np
 from sfumato.core.compiling import working_time
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.evaluate.candidates.candidate import Candidate
+from sfumato.evaluate.candidates.distances import OriginalColumns
 from sfumato.evaluate.candidates.made_up import simulate
 from sfumato.evaluate.candidates.shared_rows import SharedRows
 from sfumato.evaluate.check import check, risks
@@ -37,7 +38,7 @@ VARIANCE = "information_loss"  # what releases of centroids tell the steward
 CENTROIDS = "shown as centroids, which lose {loss:.1f} % of the variance; the loss is that of ranges around the groups"
 CLOCK = "stopped by the clock after {seconds:g} s; another run may find other classes"
 ALMOST = 0.9  # of its time, after which a search was stopped rather than done
-CHANGED = "cells show other values, which no loss of detail tells; `sfumato utility` measures how far columns moved"
+CHANGED = "cells show other values, which no loss of detail tells; see how far columns and pairs moved"
 TWO_TABLES = "quasi-identifiers are published unchanged; what is lost is their link to the sensitive value"
 
 
@@ -67,6 +68,11 @@ class TrialRows:
     def shared(self) -> SharedRows:
         """The table coded once; private candidates do not ask for it."""
         return SharedRows.of(self.table, self.schema)
+
+    @cached_property
+    def original(self) -> OriginalColumns:
+        """The table's columns and their ties, which candidates are compared with."""
+        return OriginalColumns.of(self.shared.plain.table, self.shared.plain.schema)
 
 
 def try_out(proposal: Proposal, rows: TrialRows) -> Candidate:
@@ -119,13 +125,15 @@ def _try_classes(proposal: Proposal, anonymizer: PartitionAnonymizer, rows: Tria
         rows=_counts(problem.rows, released, partition.measures),
         highest_risk=risk.prosecutor_max,
         mean_risk=risk.prosecutor_mean,
+        journalist_risk=None if settled.groups.population is None else risk.journalist_max,
+        marketer_risk=None if settled.groups.population is None else risk.marketer,
         guesses=rows.shared.guesses(settled),
         levels=partition.levels,
         seconds=seconds,
         notes=_notes(anonymizer, partition.steward, seconds),
         publish=partial(_publish, anonymizer, problem, partition),
     )
-    return _with_scores(found, rows, partial(write_rows, settled))
+    return _with_measures(found, rows, write_rows(settled))
 
 
 def _publish(anonymizer: PartitionAnonymizer, problem: Problem, partition: Partition, rng: Source | None) -> Release:
@@ -170,7 +178,7 @@ def _try_release(proposal: Proposal, rows: TrialRows) -> Candidate:
         ],
         publish=lambda _: release,
     )
-    return _with_scores(candidate, rows, lambda: shown)
+    return _with_measures(candidate, rows, shown)
 
 
 def _counts(read: int, released: int, measures: Mapping[str, float]) -> RowCounts:
@@ -188,14 +196,17 @@ def _notes(anonymizer: Anonymizer, steward: Mapping[str, float], seconds: float)
     return notes
 
 
-def _with_scores(candidate: Candidate, rows: TrialRows, released: Callable[[], Table]) -> Candidate:
-    """Return the candidate with further measures of its rows; one that cannot be taken is a note."""
-    if not rows.measures:
-        return candidate
-    shown, scores, notes = released(), {}, list(candidate.notes)
+def _with_measures(candidate: Candidate, rows: TrialRows, shown: Table) -> Candidate:
+    """Return the candidate with its distances and further measures; one that cannot be taken is a note."""
+    scores: dict[str, float] = {}
+    distances, notes = None, list(candidate.notes)
+    try:
+        distances = rows.original.compare(shown)
+    except SfumatoError as problem:
+        notes.append(f"distances: {problem}")
     for name, measure in rows.measures.items():
         try:
             scores[name] = measure(rows.shared.plain.table, rows.shared.plain.schema, shown)
         except SfumatoError as problem:
             notes.append(f"{name}: {problem}")
-    return replace(candidate, scores=scores, notes=notes)
+    return replace(candidate, distances=distances, scores=scores, notes=notes)

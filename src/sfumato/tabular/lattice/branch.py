@@ -136,8 +136,9 @@ class Tree:
     def exact(self) -> bool:
         """Whether the bound of a branch without open columns is the cost of its node, which may be released."""
         problem = self.lattice.problem
-        plain = problem.person is None and len(self.lattice.criteria.kind) == 0 and not self.lattice.uncompiled
-        return plain and self.metric != "discernibility" and all(model.suppression_monotone for model in problem.models)
+        lattice = self.lattice
+        by_size = len(lattice.criteria.kind) == 0 and not lattice.uncompiled and not lattice.of_table
+        return by_size and problem.person is None and self.metric != "discernibility"
 
     @cached_property
     def judge(self) -> Lattice | None:

@@ -175,14 +175,16 @@ def _periods(values: npt.NDArray[np.int64]) -> list[LadderLevel]:
 def _intervals(values: npt.NDArray[Any], bounds: tuple[float, float] | None) -> list[LadderLevel]:
     """Return what `hierarchy.builders.intervals` would, without a label per value: there may be millions.
 
-    Decimals end at declared bounds where an interval reaches past them.
+    Widths fit the declared bounds, or without them the values. Decimals end at declared bounds where an interval
+    reaches past them.
     """
     levels = []
-    for width in build.growing_widths(values[0].item(), values[-1].item()):
+    ends = values[[0, -1]] if bounds is None else np.array(bounds, dtype=values.dtype)
+    for width in build.growing_widths(*ends.tolist()):
         starts = np.flatnonzero(np.diff(values // width, prepend=np.nan))
         if values.dtype.kind == "i":
-            low = values[starts] // width * width
-            edges: tuple[Numbers, Numbers] = low, low + width - 1
+            lows = values[starts] // width * width
+            edges: tuple[Numbers, Numbers] = lows, lows + width - 1
             labels = [build.aligned_interval(value, width, 0) for value in values[starts].tolist()]
         else:
             lasts = values[np.append(starts[1:], len(values)) - 1]

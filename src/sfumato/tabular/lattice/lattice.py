@@ -129,7 +129,8 @@ class Lattice:
         lows, highs = zip(*(ladder.allowed for ladder in ladders), strict=True)
         of_table = [model for model in problem.models if model.of_table or model.people is not None]
         uncompiled = [model for model in problem.uncompiled if model not in of_table]
-        joinable = bool(np.isin(criteria.kind, ABSORBING).all()) and not uncompiled
+        sparing = not uncompiled and all(model.sparing_monotone for model in of_table)
+        joinable = bool(np.isin(criteria.kind, ABSORBING).all()) and sparing
         absorbs = joinable and (problem.person is None or (len(criteria.kind) == 0 and not of_table))
         return cls(
             ladders=ladders,
@@ -159,8 +160,8 @@ class Lattice:
 
         Two classes that satisfy a merge-monotone model satisfy it as one, which settles limit 0; models of
         sensitive values among persons are an exception, since a person may have rows in both. With rows to
-        spare, a class must satisfy the models whatever rows join it: those that count units or values do. An average
-        over the table does too: what is left out below may be left out here, and the rest makes fewer classes.
+        spare, a class must satisfy the models whatever rows join it: those that count units or values do. A model of
+        the table or of a population says so itself (`sparing_monotone`).
         """
         return self.absorbs or (limit == 0 and self.merges)
 

@@ -137,11 +137,23 @@ def recode_in_rounds(lattice: Lattice, metric: str, until: float | None = None) 
     return draft.finish(None if rest is None else draft.take_back(rest, 0))
 
 
-def _hold_in_rounds(draft: Drafting, rest: Lattice | None, metric: str, until: float | None) -> Lattice | None:
-    """Give classes to the cells of a lattice, node by node; return the lattice of those that only `*` would hold."""
+def held_in_rounds(lattice: Lattice, metric: str, until: float | None = None) -> Int64s:
+    """Return the class of every cell after such rounds, -1 for what only `*` would hold; past `until` rounds end."""
+    draft = Drafting(lattice)
+    _hold_in_rounds(draft, lattice, metric, None, until)
+    return draft.classes
+
+
+def _hold_in_rounds(
+    draft: Drafting, rest: Lattice | None, metric: str, until: float | None, end: float | None = None
+) -> Lattice | None:
+    """Give classes to the cells of a lattice, node by node; return the lattice of those that only `*` would hold.
+
+    Past `until` rounds are hurried, and past `end` the others have no class either.
+    """
     all_rows = draft.lattice.rows
     least = max(1, all_rows // ROUNDS)
-    while rest is not None and least > 0:
+    while rest is not None and least > 0 and (end is None or working_time() < end):
         hurried = until is not None and working_time() >= until
         levels = node_of_some(rest, metric, min(least, rest.rows), hurried=hurried)
         if levels is None or levels == rest.top:

@@ -22,7 +22,7 @@ from sfumato.tabular.base import KEEP_ORDER, RANGES, Partition, PartitionAnonymi
 from sfumato.tabular.local_recoding.cells import Cells
 from sfumato.tabular.local_recoding.labels import show_classes, shown_masks
 from sfumato.tabular.local_recoding.penalties import Penalties, penalties
-from sfumato.tabular.local_recoding.start import compiled_test, start_classes, total_penalty
+from sfumato.tabular.local_recoding.start import Deadlines, compiled_test, start_classes, total_penalty
 from sfumato.tabular.local_recoding.strata import strata_of
 from sfumato.tabular.local_recoding.weights import target_weights
 from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS
@@ -31,7 +31,6 @@ from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
 
 Int64s = npt.NDArray[np.int64]
-FOUNDING = 0.6  # share of the seconds after which classes that are not founded yet are Mondrian's
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class LocalRecoding(PartitionAnonymizer):
         from sfumato.tabular.local_recoding.search import Bench, search
 
         limit = Limit(self.seconds, self.iterations, begun)
-        start = start_classes(problem, cells, costs, None if self.seconds is None else begun + FOUNDING * self.seconds)
+        start = start_classes(problem, cells, costs, Deadlines.of(begun, self.seconds))
         labels = start.labels
         if not problem.uncompiled:
             strata = strata_of(problem)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.core.kernel import kernel
-from sfumato.tabular.local_recoding.cover_kernel import begin, cheapest, widen
+from sfumato.tabular.local_recoding.cover_kernel import begin, cost_with, widen
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -38,14 +38,6 @@ def fill_covers(
 
 
 @kernel
-def cost_with(
-    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, covers: Int64s, slot: int, cell: int
-) -> float:
-    """Return what a cover costs with one cell more."""
-    return float(cheapest(facts, nodes, costs, codes, covers, slot, np.full(1, cell), np.zeros(1), 0, 1, 0.0)[1])
-
-
-@kernel
 def class_penalties(
     facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, of_row: Int64s, labels: Int64s, count: int, width: int
 ) -> Floats:
@@ -55,7 +47,7 @@ def class_penalties(
     found = np.zeros(count)
     for group in range(count):
         if sizes[group] > 0:
-            found[group] = cost_with(facts, nodes, costs, codes, covers, group, example[group])
+            found[group] = cost_with(facts, nodes, costs, codes, covers, group, example[group], np.inf)
     return found
 
 
@@ -77,7 +69,7 @@ def growths(
     fill_covers(facts, nodes, codes, of_row, labels, covers, sizes, example)
     found = np.zeros(count)
     for group in range(count):
-        before = cost_with(facts, nodes, costs, codes, covers, group, example[group])
-        after = cost_with(facts, nodes, costs, codes, covers, group, cell)
+        before = cost_with(facts, nodes, costs, codes, covers, group, example[group], np.inf)
+        after = cost_with(facts, nodes, costs, codes, covers, group, cell, np.inf)
         found[group] = after * (sizes[group] + rows) - before * sizes[group]
     return found

@@ -110,6 +110,54 @@ def cheapest(
 
 
 @kernel
+def contains(facts: Int64s, nodes: Int32s, codes: Int32s, covers: Int64s, slot: int, cell: int) -> bool:
+    """Return whether a cover has a cell already."""
+    for column in range(len(facts)):
+        code, kind = np.int64(codes[cell, column]), facts[column, KIND]
+        first, second = covers[slot, 2 * column], covers[slot, 2 * column + 1]
+        if kind == TREE:
+            base = facts[column, START] + second * facts[column, SIZE]
+            if nodes[base + first] != nodes[base + code]:
+                return False
+        elif kind == LINE:
+            if code < first or code > second:
+                return False
+        elif covers[slot, facts[column, BITS] + (code >> 6)] >> (code & 63) & 1 == 0:
+            return False
+    return True
+
+
+@kernel
+def cost_with(
+    facts: Int64s, nodes: Int32s, costs: Floats, codes: Int32s, covers: Int64s, slot: int, cell: int, most: float
+) -> float:
+    """Return what a cover costs with one cell more, or infinity where that is more than `most`."""
+    total = 0.0
+    for column in range(len(facts)):
+        code, base, kind = np.int64(codes[cell, column]), facts[column, START], facts[column, KIND]
+        first, second = covers[slot, 2 * column], covers[slot, 2 * column + 1]
+        if kind == TREE:
+            size = facts[column, SIZE]
+            base += second * size
+            while nodes[base + first] != nodes[base + code]:
+                base += size
+            total += costs[base + first]
+        elif kind == LINE:
+            low, high = min(first, code), max(second, code)
+            if low < high:
+                blank = low < facts[column, MISSING]
+                total += costs[facts[column, WEIGHT]] if blank else costs[base + high] - costs[base + low]
+        else:
+            words = facts[column, BITS]
+            values = second + (covers[slot, words + (code >> 6)] >> (code & 63) & 1 == 0)
+            blank = facts[column, MISSING] and values > 1 and (code == 0 or covers[slot, words] & 1)
+            total += costs[facts[column, WEIGHT]] if blank else costs[base + values]
+        if total > most:
+            return np.inf
+    return total
+
+
+@kernel
 def apart(facts: Int64s, nodes: Int32s, costs: Floats, column: int, one: int, other: int) -> float:
     """Return what one column costs for two different codes in one class, the lower one first."""
     start, size, kind = facts[column, START], facts[column, SIZE], facts[column, KIND]

@@ -37,7 +37,7 @@ MULTIPLIER, INCREMENT = np.uint64(6364136223846793005), np.uint64(14426950408889
 class Classes(NamedTuple):
     """Rows in classes: a row's cell and class; by class its rows as a chain, their number and the penalty of each.
 
-    `unused` has the numbers of classes without rows, the last entry how many those are.
+    `unused` has the numbers of classes without rows, the last entry how many those are; `covers` what each class shows.
     """
 
     cell: Int64s
@@ -47,6 +47,7 @@ class Classes(NamedTuple):
     size: Int64s
     cost: Floats
     unused: Int64s
+    covers: Int64s
 
 
 class Scratch(NamedTuple):
@@ -98,9 +99,11 @@ def rebuild(
 
     `near` has layers of near cells, -1 where a cell is in no layer.
     """
-    change = 0.0
+    change, fewest = 0.0, 2 if test is None else 1
     for _ in range(steps):
-        taken = choose_classes(near, rows, first, classes, scratch, state, 2 if test is None else 1)
+        scratch.groups[0] = costly_class(classes, state)
+        wanted = fewest + draw(state, MOST_CLASSES + 1 - fewest)
+        taken = near_classes(near, rows, first, classes, scratch.groups, state, wanted, len(scratch.rows))
         before, size = 0.0, 0
         for index in range(taken):
             group = scratch.groups[index]
@@ -118,31 +121,34 @@ def rebuild(
 
 
 @kernel
-def choose_classes(
+def costly_class(classes: Classes, state: npt.NDArray[np.uint64]) -> int:
+    """Return the costlier class of two drawn rows."""
+    row, other = draw(state, len(classes.label)), draw(state, len(classes.label))
+    if classes.cost[classes.label[other]] > classes.cost[classes.label[row]]:
+        row = other
+    return int(classes.label[row])
+
+
+@kernel
+def near_classes(
     near: Int32s,
     rows: Int64s,
     first: Int64s,
     classes: Classes,
-    scratch: Scratch,
+    groups: Int64s,
     state: npt.NDArray[np.uint64],
-    fewest: int,
+    wanted: int,
+    room: int,
 ) -> int:
-    """Write the numbers of some near classes, the costlier of two random rows' class first; return how many.
+    """Write so many classes near the first of `groups` behind it; return how many there are, that one included.
 
-    `fewest` are wanted at least; no more are taken than there is room for.
+    Fewer are found where tries fail, or where their rows together are more than there is room for.
     """
-    groups = scratch.groups
-    row, other = draw(state, len(classes.label)), draw(state, len(classes.label))
-    if classes.cost[classes.label[other]] > classes.cost[classes.label[row]]:
-        row = other
-    groups[0], taken = classes.label[row], 1
-    size, wanted = classes.size[groups[0]], fewest + draw(state, MOST_CLASSES + 1 - fewest)
-    for _ in range(3 * MOST_CLASSES):
+    size, taken = classes.size[groups[0]], 1
+    for _ in range(3 * max(wanted, MOST_CLASSES)):
         if taken == wanted:
             break
-        member = classes.head[groups[draw(state, taken)]]
-        for _skip in range(draw(state, min(16, classes.size[classes.label[member]]))):
-            member = classes.after[member]
+        member = any_row(classes, groups[draw(state, taken)], state)
         reach = near.shape[2]
         place = min(draw(state, reach), draw(state, reach))
         cell = near[draw(state, near.shape[0]), classes.cell[member], place]
@@ -152,11 +158,20 @@ def choose_classes(
         fresh = True
         for index in range(taken):
             fresh &= groups[index] != found
-        if fresh and size + classes.size[found] <= len(scratch.rows):
+        if fresh and size + classes.size[found] <= room:
             groups[taken] = found
             size += classes.size[found]
             taken += 1
     return taken
+
+
+@kernel
+def any_row(classes: Classes, group: int, state: npt.NDArray[np.uint64]) -> int:
+    """Return one of the first rows of a class."""
+    row = classes.head[group]
+    for _skip in range(draw(state, min(16, classes.size[group]))):
+        row = classes.after[row]
+    return int(row)
 
 
 @kernel
@@ -362,6 +377,7 @@ def commit(classes: Classes, scratch: Scratch, taken: int, made: int, size: int)
         classes.head[groups[index]], classes.size[groups[index]], classes.cost[groups[index]] = -1, 0, 0.0
     for index in range(made):
         classes.size[groups[index]], classes.cost[groups[index]] = scratch.sizes[index], scratch.costs[index]
+        classes.covers[groups[index]] = scratch.covers[index]
     for place in range(size):
         row, group = scratch.rows[place], groups[scratch.label[place]]
         classes.label[row], classes.after[row] = group, classes.head[group]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sfumato.core.compiling import working_time
 from sfumato.tabular.class_test import ClassTest
 from sfumato.tabular.local_recoding.cells import Cells
+from sfumato.tabular.local_recoding.open_kernel import NEIGHBOURS, Site, open_and_close
 from sfumato.tabular.local_recoding.penalties import Penalties
 from sfumato.tabular.local_recoding.rebuild_kernel import MOST_CLASSES, Classes, Scratch, rebuild
 from sfumato.tabular.local_recoding.start import Start
@@ -22,15 +23,17 @@ from sfumato.tabular.microaggregation.search.improve import Limit
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
-HOT, COLD = 0.3, 0.02  # temperatures as shares of the mean penalty of a class
-FULL = 400.0  # attempts per class that a full annealing takes; with fewer, it starts cooler
+HOT, COLD = 0.8, 0.05  # temperatures as shares of the mean penalty of a row
+FULL = 130.0  # attempts per row that a full annealing takes; with fewer, it starts cooler
 CHUNK = 1_000  # attempts between two looks at the clock
 REACH = 24  # near cells whose classes are rebuilt together
 COSTLY = (0.06, 0.15, 0.35)  # shares of the costliest rows, whose cells have near ones among themselves
 MOST_COSTLY = 30_000
 LOOKS = 5  # times that the costliest rows are looked up
-DEAREST_LOOK = 0.05  # share of the time that such a look may take
-POOL = 128, 4_096  # rows that are rebuilt at once: at least room for, and at most
+DEAREST_LOOK = 0.05  # share of the time that such a look may take if more are to follow
+LONGEST_LOOK = 0.3  # share of the time left after which what was not looked up is left out
+PER_OPENING = 7  # rows of a class for each class that is opened or closed beside one rebuilding
+POOL = 128, 4_096, 16_384  # rows that are rebuilt at once: at least room for, and at most
 
 
 class Bench:
@@ -48,9 +51,11 @@ class Bench:
     ) -> None:
         self.cells, self.penalties, self.least, self.test, self.strata = cells, penalties, least, test, strata
         labels = start.labels if test is not None else without_large(start.labels, cells, least)
-        self.classes = classes_of(cells, penalties, labels)
+        self.classes = classes_of(cells, penalties, labels, least)
         room = max(3 * MOST_CLASSES * least, 0 if test is None else 2 * int(self.classes.size.max()))
         self.scratch = _scratch(max(POOL[0], min(POOL[1], room)), penalties.width)
+        self.openings = 0.0 if strata is not None else least / PER_OPENING
+        self.site = _site(max(POOL[0], min(POOL[2], 2 * NEIGHBOURS * max(least, room // 4))), penalties.width)
         self.state = np.array([seed * 2 + 1], dtype=np.uint64)
         self.total = float(self.classes.size @ self.classes.cost)
         every = np.arange(cells.count)
@@ -84,8 +89,32 @@ class Bench:
             self.strata,
         )
 
-    def look_at_costly(self) -> None:
-        """Look up the near cells of costly rows among costly rows: they do best in classes of their own."""
+    def open_and_close(self, steps: int, heat: float) -> None:
+        """Open or close classes so many times at a temperature."""
+        facts, nodes, costs, _ = self.penalties
+        cells = self.cells
+        self.total += open_and_close(
+            facts,
+            nodes,
+            costs,
+            cells.codes,
+            self.near,
+            cells.rows,
+            cells.first,
+            self.classes,
+            self.site,
+            self.state,
+            steps,
+            heat,
+            self.least,
+            self.test,
+        )
+
+    def look_at_costly(self, until: float | None = None) -> bool:
+        """Look up the near cells of costly rows among costly rows: they do best in classes of their own.
+
+        Return whether all of that was done by `until`, a moment by `working_time`; what was not is left out.
+        """
         each = self.classes.cost[self.classes.label]
         order = np.argsort(-each, kind="stable")
         layers = list(self.layers)
@@ -94,9 +123,15 @@ class Bench:
             places = np.unique(self.cells.of_row[rows])
             layer = np.full((self.cells.count, REACH), -1, dtype=np.int32)
             if len(places) > 1:
-                layer[places] = _with_itself(places, self.cells.near(self.penalties, places, REACH))
+                try:
+                    near = self.cells.near(self.penalties, places, REACH, until)
+                except TimeoutError:
+                    break
+                layer[places] = _with_itself(places, near)
             layers.append(layer)
-        self.near = np.stack(layers)
+        if layers:
+            self.near = np.stack(layers)
+        return len(layers) == len(self.layers) + len(COSTLY)
 
 
 def _with_itself(places: Int64s, near: Int32s) -> Int32s:
@@ -119,30 +154,33 @@ def search(bench: Bench, limit: Limit, on_progress: Callable[[float, float], Non
 
 def steps_to(limit: Limit, bench: Bench) -> Iterator[float]:
     """Rebuild until the limit is reached, pausing after each chunk with the share of the limit that is used up."""
-    mean = bench.total / max(1, bench.count)
+    mean = bench.total / len(bench.classes.label)
     begun, looked, dear = limit.share(), 0, False
     while bench.total > 0 and (share := limit.share()) < 1.0:
         if share * LOOKS >= looked and not dear:
             moment = working_time()
-            bench.look_at_costly()
+            in_time = bench.look_at_costly(None if limit.end is None else moment + (limit.end - moment) * LONGEST_LOOK)
             looked += 1
             dear = limit.seconds is not None and working_time() - moment > DEAREST_LOOK * limit.seconds
+            dear |= not in_time
         expected = limit.done * (1.0 - begun) / max(share - begun, 1e-9)
         if limit.iterations is not None and limit.seconds is None:
             expected = float(limit.iterations)
         steps = CHUNK if limit.iterations is None else min(CHUNK, limit.iterations - limit.done)
-        bench.attempt(steps, mean * temperature(share, expected / max(1, bench.count)))
+        heat = mean * temperature(share, expected * (1 + bench.openings) / len(bench.classes.label))
+        bench.attempt(steps, heat)
+        bench.open_and_close(int(steps * bench.openings), heat)
         limit.done += steps
         yield limit.share()
 
 
-def temperature(share: float, attempts_per_class: float) -> float:
-    """Return the temperature after a share of a search of so many attempts per class in all.
+def temperature(share: float, attempts_per_row: float) -> float:
+    """Return the temperature after a share of a search of so many attempts per row in all.
 
     >>> temperature(0.0, 1e9), round(temperature(1.0, 1e9), 6)
-    (0.3, 0.02)
+    (0.8, 0.05)
     """
-    warmth = min(1.0, attempts_per_class / FULL) * (1.0 - min(share, 1.0))
+    warmth = min(1.0, attempts_per_row / FULL) * (1.0 - min(share, 1.0))
     return float(COLD * (HOT / COLD) ** warmth)
 
 
@@ -160,14 +198,17 @@ def without_large(labels: Int64s, cells: Cells, least: int) -> Int64s:
     return found
 
 
-def classes_of(cells: Cells, penalties: Penalties, labels: Int64s) -> Classes:
-    """Return the classes of labels as chains, with room for as many as there can be."""
-    from sfumato.tabular.local_recoding.classes_kernel import class_penalties
+def classes_of(cells: Cells, penalties: Penalties, labels: Int64s, least: int) -> Classes:
+    """Return the classes of labels as chains, with room for as many as there can be of at least so many rows."""
+    from sfumato.tabular.local_recoding.classes_kernel import class_penalties, fill_covers
 
     facts, nodes, costs, width = penalties
     rows, count = len(labels), int(labels.max()) + 1
     cost = np.zeros(rows)
     cost[:count] = class_penalties(facts, nodes, costs, cells.codes, cells.of_row, labels, count, width)
+    most = max(count, rows // least) + 1  # one is opened before others are closed
+    covers, sizes = np.zeros((most, width), dtype=np.int64), np.zeros(rows, dtype=np.int64)
+    fill_covers(facts, nodes, cells.codes, cells.of_row, labels, covers, sizes, np.zeros(rows, dtype=np.int64))
     order = np.argsort(labels, kind="stable")
     after = np.full(rows, -1, dtype=np.int64)
     same = labels[order[1:]] == labels[order[:-1]]
@@ -177,7 +218,7 @@ def classes_of(cells: Cells, penalties: Penalties, labels: Int64s) -> Classes:
     unused = np.zeros(rows + 1, dtype=np.int64)
     unused[: rows - count] = np.arange(rows - 1, count - 1, -1)
     unused[-1] = rows - count
-    return Classes(cells.of_row, labels.copy(), head, after, np.bincount(labels, minlength=rows), cost, unused)
+    return Classes(cells.of_row, labels.copy(), head, after, sizes, cost, unused, covers)
 
 
 def _scratch(rows: int, width: int) -> Scratch:
@@ -197,3 +238,12 @@ def _scratch(rows: int, width: int) -> Scratch:
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
     )
+
+
+def _site(rows: int, width: int) -> Site:
+    near = NEIGHBOURS + 1
+    groups, sizes, gives = (np.zeros(near, dtype=np.int64) for _ in range(3))
+    gone, lost, grown = (np.zeros(near, dtype=np.bool_) for _ in range(3))
+    places = [np.zeros(rows, dtype=np.int64) for _ in range(5)]
+    covers = np.zeros((near + 1, width), dtype=np.int64)
+    return Site(groups, sizes, np.zeros(near), covers, gone, lost, grown, gives, *places)

@@ -29,7 +29,8 @@ MIDDLE = (8,)  # in sixteenths: no other cut of a column without a hierarchy has
 class BlindMondrian(PartitionAnonymizer):
     """Mondrian whose cuts tell nothing of anybody's sensitive value, with a proof (docs/algorithms/blind-mondrian.md).
 
-    It takes k-anonymity, l-diversity and (α, k)-anonymity. `ranges` and `keep_order` are as for Mondrian.
+    It takes k-anonymity, l-diversity, (α, k)-anonymity, β-likeness and (k, e)-anonymity. `ranges` and `keep_order` are
+    as for Mondrian.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [20, 25, 70, 80], "ill": ["flu", "gout", "cold", "gout"]}))
@@ -56,8 +57,8 @@ class BlindMondrian(PartitionAnonymizer):
         return (cls(), cls(ranges="columns"))
 
     def accepts(self, model: Model) -> bool:
-        """Return whether the worst part of a class is known for a model."""
-        return super().accepts(model) and (model.sensitive is None or model.evenness_monotone)
+        """Return whether a model knows if all parts of a class would satisfy it."""
+        return super().accepts(model) and (model.sensitive is None or model.knows_parts)
 
     @property
     def fits_people(self) -> Literal["labels"]:
@@ -73,8 +74,9 @@ class BlindMondrian(PartitionAnonymizer):
         for model in problem.models:
             if not self.accepts(model):
                 raise ParameterError(
-                    f"{self.algorithm} cannot promise {model.name}, since it does not know the worst part of a class; "
-                    "ask for k-anonymity, l-diversity or (α, k)-anonymity, or choose another algorithm"
+                    f"{self.algorithm} cannot promise {model.name}: it cuts where both sides would satisfy a model "
+                    "whoever holds which value, and this model would forbid almost every such cut; ask for "
+                    "l-diversity, (α, k)-anonymity, β-likeness or (k, e)-anonymity, or choose another algorithm"
                 )
         if problem.sensitive and problem.person is not None and len(np.unique(problem.person)) < problem.table.rows:
             raise SchemaError(
@@ -113,28 +115,6 @@ class BlindCuts(PythonCuts):
         column = self.problem.sensitive[model.sensitive]
         codes, weights = column.codes[self.points.examples[members]], self.points.counts[members]
         counts = np.bincount(codes, weights=weights, minlength=column.size).astype(np.int64)
-        reference = self.problem.shares[model.sensitive]
-        blanks = {None, 0} if column.has_missing else {None}
-        return all(
-            model.satisfied(ClassCounts(size, size, worst_part(counts, size, first), reference, column))
-            for size in sides
-            for first in blanks
-        )
-
-
-def worst_part(counts: Int64s, size: int, first: int | None = None) -> Int64s:
-    """Return the least even part of `size` units: the most frequent values, one after the other, until it is full.
-
-    Every other part of that size is majorised by it (Marshall, Olkin & Arnold 2011, chapter 1). `first` is a value
-    that goes before all others: a missing one may count for nothing.
-
-    >>> worst_part(np.array([1, 4, 2]), 5).tolist(), worst_part(np.array([1, 4, 2]), 5, first=0).tolist()
-    ([0, 4, 1], [1, 4, 0])
-    """
-    order = np.argsort(-counts, kind="stable")
-    if first is not None:
-        order = np.concatenate([[first], order[order != first]])
-    before = np.cumsum(counts[order]) - counts[order]
-    part = np.zeros_like(counts)
-    part[order] = np.clip(size - before, 0, counts[order])
-    return part
+        units = int(counts.sum())
+        whole = ClassCounts(units, units, counts, self.problem.shares[model.sensitive], column)
+        return all(model.holds_in_parts(whole, size) for size in sides)

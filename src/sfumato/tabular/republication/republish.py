@@ -323,7 +323,7 @@ def _refuse_moving_values(schema: Schema) -> None:
 
 def _refuse_models(models: Sequence[Model]) -> None:
     for model in models:
-        if not model.suppression_monotone:
+        if not model.kept_in_series:
             raise ParameterError(
                 f"{model.name} does not survive leaving out rows, which a series may need; "
                 "ask for k-anonymity or l-diversity"

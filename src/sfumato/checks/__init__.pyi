@@ -1,0 +1,12 @@
+from .anonymizers import anonymizer_checks as anonymizer_checks
+from .base import Check as Check
+from .base import ConformanceError as ConformanceError
+from .connectors import LiveBroker as LiveBroker
+from .connectors import connector_checks as connector_checks
+from .formats import format_checks as format_checks
+from .mechanisms import mechanism_checks as mechanism_checks
+from .models import model_checks as model_checks
+from .protocols import mean_protocol_checks as mean_protocol_checks
+from .protocols import protocol_checks as protocol_checks
+from .publishers import publisher_checks as publisher_checks
+from .twin import twin_checks as twin_checks
