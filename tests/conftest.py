@@ -17,6 +17,7 @@ NO_DATA = "needs real data: set SFUMATO_DATA to their folder"
 NO_SERVER = "needs a PostgreSQL server: set SFUMATO_POSTGRES to its address, postgresql://user@host/database"
 NO_SPARK = "needs pyspark and Java 17"
 NO_BROWSER = "no Chromium on this machine"
+NO_NODE = "no Node on this machine"
 NO_BROKER = "no broker to start on this machine"
 NO_KAFKA = "needs a Kafka broker"
 REQUIRED = {
@@ -24,6 +25,7 @@ REQUIRED = {
     NO_SERVER: "SFUMATO_REQUIRE_POSTGRES",
     NO_SPARK: "SFUMATO_REQUIRE_SPARK",
     NO_BROWSER: "SFUMATO_REQUIRE_CHROMIUM",
+    NO_NODE: "SFUMATO_REQUIRE_NODE",
     NO_BROKER: "SFUMATO_REQUIRE_BROKERS",
     NO_KAFKA: "SFUMATO_REQUIRE_KAFKA",
 }
