@@ -11,14 +11,14 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from sfumato.local import Rappor, device
+from sfumato.local import LaplaceMean, Rappor, device
 from sfumato.local.base import LocalProtocol
 from sfumato.local.domain import Value
 from sfumato.local.means.base import MeanProtocol
@@ -43,9 +43,9 @@ class Served:
     True
     """
 
-    def __init__(self, name: str, edges: Sequence[int] = ()) -> None:
+    def __init__(self, name: str, edges: Sequence[int] = (), start: bytes = b"") -> None:
         self.taken = b""
-        self._stream = hashlib.shake_256(name.encode()).digest(2**17)
+        self._stream = start + hashlib.shake_256(name.encode()).digest(2**15)
         self._edges = cycle(edge.to_bytes(8, "little") for edge in edges) if edges else None
         self._refuse = False
 
@@ -58,7 +58,8 @@ class Served:
                 given = b"".join(next(self._edges) for _ in range(count // 8))
             elif self._refuse:
                 given = b"\xff" * count
-        assert len(given) == count
+        if len(given) != count:
+            raise EOFError("a vector wants more bytes than were drawn for it")
         self.taken += given
         return given
 
@@ -73,6 +74,17 @@ def edges_of(chances: dict[str, int]) -> list[int]:
     if {"own", "other"} <= set(chances):  # one word decides among all values
         around += [chances["own"] + times * chances["other"] + step for times in (1, 2) for step in (-1, 0)]
     return [0, SCALE - 1, *(edge for edge in around if 0 <= edge < SCALE)]
+
+
+def edge_lots(chances: dict[str, int], *, all_first: bool, turn: int) -> list[list[int]]:
+    """Return no edges, then the edges beginning at another one each time: at every one, or at one that `turn` picks.
+
+    >>> [lot[:2] for lot in edge_lots({"truth": 7}, all_first=False, turn=1)]
+    [[], [18446744073709551615, 6]]
+    """
+    edges = edges_of(chances)
+    firsts = range(len(edges)) if all_first else [turn % len(edges)]
+    return [[], *(edges[first:] + edges[:first] for first in firsts)]
 
 
 def with_bytes(served: Served, work: Callable[[], Any]) -> tuple[Any, str]:
@@ -121,44 +133,73 @@ def is_drawn(protocol: LocalProtocol) -> bool:
 def report_vectors(headers: Sequence[LocalProtocol]) -> Iterator[dict[str, Any]]:
     """Yield fresh reports: of the first, the last and a middle value, on drawn bytes and on edges."""
     for number, protocol in enumerate(headers):
-        if not is_drawn(protocol):
-            continue
         size = len(protocol.domain)
-        for code in sorted({0, size // 2, size - 1}):
-            for edges in ([], edges_of(protocol.thresholds)):
+        for code in sorted({0, size // 2, size - 1}) if is_drawn(protocol) else ():
+            thorough = code == size // 2 and protocol.epsilon == 2.251 and protocol.report_bytes < 16
+            for edges in edge_lots(protocol.thresholds, all_first=thorough, turn=number + code):
                 served = Served(f"report {number} {code}", edges)
-                report, taken = with_bytes(served, lambda at=code, made=protocol: made.perturb(at))  # type: ignore[misc]
-                found = {"value": protocol.domain[code], "bytes": taken, "line": report.to_json()}
-                yield {"header": number, **found, "block": block_of(protocol, report)}
+                yield {"header": number, **report_vector(protocol, code, served)}
+
+
+def report_vector(protocol: LocalProtocol, code: int, served: Served) -> dict[str, Any]:
+    """Return the report of a value on some bytes."""
+    report, taken = with_bytes(served, lambda: protocol.perturb(code))
+    made = {"line": report.to_json(), "block": block_of(protocol, report)}
+    return {"value": protocol.domain[code], "bytes": taken, **made}
 
 
 def answer_vectors() -> Iterator[dict[str, Any]]:
     """Yield RAPPOR's permanent answers for any values, in a new cohort or an earlier one, and reports of them."""
+    values: list[Value] = [*PLACES, "x" * 300]
     for protocol in (Rappor(("a", "b"), 2), Rappor(("a", "b"), 1, bits=20, hashes=8, cohorts=300)):
-        for number, value in enumerate((*PLACES, "x" * 300)):
-            for earlier in ([], [(number % 16).to_bytes(2, "little")]):
-                served = Served(f"answer {number}", edges_of(protocol.thresholds) if number % 2 else [])
-                kept, drawn = with_bytes(served, lambda v=value, e=earlier, p=protocol: p.draw_answer(v, e))  # type: ignore[misc]
-                again = Served(f"again {number}")
-                report, taken = with_bytes(again, lambda k=kept, p=protocol: p.report_answer(k))  # type: ignore[misc]
-                asked = {"header": text_of(protocol), "value": value, "key": protocol.answer_key(value)}
-                made = {"bytes": drawn, "kept": kept.hex(), "bytes_again": taken, "line": report.to_json()}
-                yield {**asked, "earlier": earlier[0].hex() if earlier else None, **made}
+        for number, value in enumerate(values):
+            edges = edges_of(protocol.thresholds) if number % 2 else []
+            for earlier in (None, (23 * number % protocol.cohorts).to_bytes(2, "little")):
+                yield answer_vector(protocol, value, earlier, number, edges)
+
+
+def answer_vector(
+    protocol: Rappor, value: Value, earlier: bytes | None, number: int, edges: Sequence[int]
+) -> dict[str, Any]:
+    """Return what is kept for a value, and a report of it."""
+    before = [] if earlier is None else [earlier]
+    kept, drawn = with_bytes(Served(f"answer {number}", edges), lambda: protocol.draw_answer(value, before))
+    report, taken = with_bytes(Served(f"again {number}"), lambda: protocol.report_answer(kept))
+    asked = {"header": text_of(protocol), "value": value, "key": protocol.answer_key(value)}
+    cohort = None if earlier is None else earlier.hex()
+    return {
+        **asked,
+        "earlier": cohort,
+        "bytes": drawn,
+        "kept": kept.hex(),
+        "bytes_again": taken,
+        "line": report.to_json(),
+    }
 
 
 def mean_vectors() -> Iterator[dict[str, Any]]:
     """Yield reports of numbers by every protocol for means."""
     for kind in every_mean().values():
-        for low, high in BOUNDS:
-            for epsilon in EPSILONS:
-                protocol: MeanProtocol = kind(low, high, epsilon)
-                for share in (0, 0.3, 0.77, 1) if epsilon == 1 else (0.3, 0.77):
-                    value = min(low + share * (high - low), high)
-                    for edges in ([], edges_of(protocol.thresholds)):
-                        served = Served(f"mean {epsilon} {share}", edges)
-                        report, taken = with_bytes(served, lambda v=value, p=protocol: p.perturb(v))  # type: ignore[misc]
-                        declared = {"protocol": kind.name, "low": low, "high": high, "epsilon": epsilon}
-                        yield {"mean": declared, "value": value, "bytes": taken, "report": report}
+        if not kind.__module__.startswith("sfumato."):
+            continue
+        for (low, high), epsilon in product(BOUNDS, EPSILONS):
+            protocol: MeanProtocol = kind(low, high, epsilon)
+            thorough = epsilon == 1 and low == 16
+            for turn, share in enumerate((0, 0.3, 0.77, 1) if thorough else (0.3, 0.77)):
+                value = min(low + share * (high - low), high)
+                for edges in edge_lots(protocol.thresholds, all_first=thorough, turn=turn + round(8 * epsilon)):
+                    yield mean_vector(protocol, value, Served(f"mean {epsilon} {share}", edges))
+    scarce = LaplaceMean(0, 1, 40)  # noise of 0, which is drawn again where its sign is negative
+    zeros = bytes(8 + 2 * -(-scarce.scale.numerator.bit_length() // 8))
+    for number in range(8):
+        yield mean_vector(scarce, 0.5, Served(f"zero {number}", start=zeros))
+
+
+def mean_vector(protocol: MeanProtocol, value: float, served: Served) -> dict[str, Any]:
+    """Return the report of a number on some bytes."""
+    report, taken = with_bytes(served, lambda: protocol.perturb(value))
+    declared = {"protocol": protocol.name, "low": protocol.low, "high": protocol.high, "epsilon": protocol.epsilon}
+    return {"mean": declared, "value": value, "bytes": taken, "report": report}
 
 
 def bad_headers() -> Iterator[dict[str, str]]:

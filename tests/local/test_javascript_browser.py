@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
@@ -20,17 +20,15 @@ CLIENT = Path(__file__).parents[2] / "clients" / "js"
 VECTORS = CLIENT / "vectors" / "local-reports.json"
 POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'"  # no inline script, no eval
 PAGE = b'<!DOCTYPE html><title>vectors</title><script type="module" src="page.js"></script>'
-FILES = {
+FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "/": ("text/html", lambda: PAGE),
     "/page.js": ("text/javascript", (CLIENT / "test" / "page.js").read_bytes),
     "/check-vectors.js": ("text/javascript", (CLIENT / "test" / "check-vectors.js").read_bytes),
     "/sfumato-device.js": ("text/javascript", device_script),
     "/vectors.json": ("application/json", VECTORS.read_bytes),
 }
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+OFF = ("gpu", "quic", "background-networking", "component-update", "sync")
+FLAGS = ("--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{feature}" for feature in OFF))
 PATIENCE = 120.0  # seconds, on a machine that is busy with other things
 
 
@@ -40,7 +38,7 @@ class Pages(BaseHTTPRequestHandler):
     told: Queue[dict[str, Any]]
 
     def do_GET(self) -> None:
-        kind, content = FILES.get(self.path, ("text/plain", lambda: b""))
+        kind, content = FILES.get(self.path, ("text/plain", bytes))
         body = content()
         self.send_response(200 if body else 404)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(body))}.items():
