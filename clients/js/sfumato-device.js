@@ -755,7 +755,7 @@ export class DeviceMemory {
    * The report of a value: of the answer drawn before if there is one, else of a new one that is paid for. Answer and
    * charge are written before the report is returned. @param {Collection} collection @param {Value} value
    */
-  report(collection, value) {
+  async report(collection, value) {
     const { question } = collection;
     const key = collection.answerKey(value);
     return this.#exclusive(async () => {
