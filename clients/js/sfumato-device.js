@@ -5,9 +5,9 @@
  *
  * It is the twin of `sfumato.local` in Python. Both read the system's random bytes in one order, so the same bytes give
  * the same report; shared vectors (`vectors/`) hold both to it. Probabilities are whole numbers out of 2^64, worked out
- * from ε in exact integers (Balcer & Vadhan 2019, "Differential Privacy on Finite Computers"); no floating-point number
- * decides a draw. The protocols are those of Wang, Blocki, Li & Jha (2017), "Locally Differentially Private Protocols
- * for Frequency Estimation"; each names its own paper below.
+ * from ε in exact integers (Balcer & Vadhan 2019, "Differential Privacy on Finite Computers"); what ε promises never
+ * hangs on a floating-point number. The protocols are those of Wang, Blocki, Li & Jha (2017), "Locally Differentially
+ * Private Protocols for Frequency Estimation"; each names its own paper below.
  *
  *     const collection = await openCollection(header, { largestEpsilon: 2 });
  *     const line = reportLine(collection.perturb("Newport"));
@@ -148,7 +148,10 @@ const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(
 
 /** JSON in ASCII, as fingerprints are taken of it. @param {unknown} content */
 const asciiJSON = (content) =>
-  JSON.stringify(content).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  JSON.stringify(content).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 /** The SHA-256 of an ASCII text, in hexadecimal. @param {string} text */
 async function sha256(text) {
@@ -162,16 +165,36 @@ const fingerprint = async (text) => (await sha256(text)).slice(0, 16);
 
 // BLAKE2b with a salt (RFC 7693), which the Bloom filters of RAPPOR are made of.
 const BLAKE_START = [
-  0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n,
-  0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
+  0x6a09e667f3bcc908n,
+  0xbb67ae8584caa73bn,
+  0x3c6ef372fe94f82bn,
+  0xa54ff53a5f1d36f1n,
+  0x510e527fade682d1n,
+  0x9b05688c2b3e6c1fn,
+  0x1f83d9abfb41bd6bn,
+  0x5be0cd19137e2179n,
 ];
 const BLAKE_ORDERS = [
-  "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",
-  "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0",
+  "0123456789abcdef",
+  "ea489fd61c02b753",
+  "b8c052fdae367194",
+  "7931dcbe265a40f8",
+  "905724afe1bc683d",
+  "2c6a0b834d75fe19",
+  "c51fed4a0763928b",
+  "db7ec13950f4862a",
+  "6fe9b308c2d714a5",
+  "a2847615fb9e3cd0",
 ].map((row) => Array.from(row, (digit) => parseInt(digit, 16)));
 const BLAKE_LANES = [
-  [0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15],
-  [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14],
+  [0, 4, 8, 12],
+  [1, 5, 9, 13],
+  [2, 6, 10, 14],
+  [3, 7, 11, 15],
+  [0, 5, 10, 15],
+  [1, 6, 11, 12],
+  [2, 7, 8, 13],
+  [3, 4, 9, 14],
 ];
 
 /** @param {bigint} word @param {bigint} by */
@@ -185,7 +208,10 @@ function blakeRound(state, block, seen, last) {
   for (let round = 0; round < 12; round++) {
     const order = BLAKE_ORDERS[round % 10];
     BLAKE_LANES.forEach(([a, b, c, d], lane) => {
-      for (const [half, first, second] of [[0, 32n, 24n], [1, 16n, 63n]]) {
+      for (const [half, first, second] of [
+        [0, 32n, 24n],
+        [1, 16n, 63n],
+      ]) {
         v[a] = BigInt.asUintN(64, v[a] + v[b] + block[order[2 * lane + Number(half)]]);
         v[d] = rotated(v[d] ^ v[a], BigInt(first));
         v[c] = BigInt.asUintN(64, v[c] + v[d]);
@@ -246,7 +272,9 @@ function decimalOf(number) {
   const [digits, power] = String(number).split("e");
   const [whole, part = ""] = digits.split(".");
   const exponent = Number(power ?? 0) - part.length;
-  return exponent < 0 ? [BigInt(whole + part), 10n ** BigInt(-exponent)] : [BigInt(whole + part) * 10n ** BigInt(exponent), 1n];
+  return exponent < 0
+    ? [BigInt(whole + part), 10n ** BigInt(-exponent)]
+    : [BigInt(whole + part) * 10n ** BigInt(exponent), 1n];
 }
 
 /** A fraction to 60 significant digits. @param {Fraction} fraction @returns {{digits: bigint, exponent: number}} */
@@ -272,7 +300,7 @@ function rounded(fraction) {
 
 /** @param {Fraction} exponent @returns {Fraction} */
 function exp([top, bottom]) {
-  const small = ((top < 0n ? -top : top) * ONE) / bottom >> 16n;
+  const small = (((top < 0n ? -top : top) * ONE) / bottom) >> 16n;
   let sum = ONE;
   for (let term = ONE, count = 1n; term; count++) {
     term = (term * small) / ONE / count;
@@ -291,7 +319,7 @@ function expBelow(exponent) {
 /** 2·artanh(z) of a fixed-point number. @param {bigint} z */
 function twiceArtanh(z) {
   let sum = 0n;
-  for (let power = z, odd = 1n; power; power = (power * z / ONE) * z / ONE, odd += 2n) sum += power / odd;
+  for (let power = z, odd = 1n; power; power = (((power * z) / ONE) * z) / ONE, odd += 2n) sum += power / odd;
   return 2n * sum;
 }
 
@@ -391,7 +419,11 @@ const unary = (bits) => ({
     const { own, other } = bits(epsilon);
     return { chances: { own, other }, ratio: [own * (SCALE - other), (SCALE - own) * other] };
   },
-  draw: ({ chances: { own, other } }, size, code) => packBits(onesOf(size, (at) => (at === code ? own : other)), size),
+  draw: ({ chances: { own, other } }, size, code) =>
+    packBits(
+      onesOf(size, (at) => (at === code ? own : other)),
+      size,
+    ),
 });
 
 /** The places whose word is below their threshold. @param {number} size @param {(place: number) => bigint} threshold */
@@ -432,7 +464,10 @@ const olh = {
   },
 };
 
-/** Hadamard response (Acharya, Sun & Zhang 2019): a row, likelier one where the value's column has a plus. @type {Kind} */
+/**
+ * Hadamard response (Acharya, Sun & Zhang 2019): a row, likelier one where the value's column has a plus.
+ * @type {Kind}
+ */
 const hr = {
   law(_, { epsilon }) {
     const plus = thresholdBelow(chanceOf(expBelow(askedLoss(epsilon))));
@@ -471,7 +506,10 @@ const ss = {
   },
 };
 
-/** A number in proportion to the variance of a count. @param {bigint} k @param {bigint} d @param {bigint} held @returns {Fraction} */
+/**
+ * A number in proportion to the variance of a count.
+ * @param {bigint} k @param {bigint} d @param {bigint} held @returns {Fraction}
+ */
 function subsetNoise(k, d, held) {
   const whole = SCALE * (d - 1n);
   const [own, other] = [held * (d - 1n), held * (k - 1n) + (SCALE - held) * k];
@@ -487,7 +525,8 @@ const rappor = {
   law(_, { epsilon, bits, hashes, cohorts, p, q }) {
     const fits = (/** @type {number} */ number, /** @type {number} */ least, /** @type {number} */ most) =>
       Number.isInteger(number) && number >= least && number <= most;
-    const whole = fits(bits, 2, 2 ** 16) && fits(hashes, 1, 8) && fits(cohorts, 1, 2 ** 16) && bits * cohorts <= 2 ** 24;
+    const whole =
+      fits(bits, 2, 2 ** 16) && fits(hashes, 1, 8) && fits(cohorts, 1, 2 ** 16) && bits * cohorts <= 2 ** 24;
     check(whole, "the header's bits, hashes or cohorts are not those of RAPPOR");
     check(p >= 0.001 && p < q && q <= 0.999, "the header's p and q are not those of RAPPOR: 0.001 <= p < q <= 0.999");
     const flip = thresholdAbove(inverse(expBelow(askedLoss(epsilon, 2 * hashes)), 1));
@@ -510,7 +549,10 @@ function bloom({ limits }, value, cohort) {
   return new Set(Array.from({ length: hashes }, (_, at) => bit(at)));
 }
 
-/** A permanent answer; a device stays in the cohort it has. @param {Law} law @param {Value} value @param {Uint8Array} [earlier] */
+/**
+ * A permanent answer; a device stays in the cohort it has.
+ * @param {Law} law @param {Value} value @param {Uint8Array} [earlier]
+ */
 function permanentAnswer(law, value, earlier) {
   const { bits, cohorts } = /** @type {Record<string, number>} */ (law.limits);
   const cohort = earlier ? earlier[0] + 256 * earlier[1] : smallBelow(cohorts);
@@ -585,7 +627,10 @@ export class Collection {
     return asciiJSON(value);
   }
 
-  /** What a device keeps for a new value, given one of its earlier answers. @param {Value} value @param {Uint8Array} [earlier] */
+  /**
+   * What a device keeps for a new value, given one of its earlier answers.
+   * @param {Value} value @param {Uint8Array} [earlier]
+   */
   drawAnswer(value, earlier) {
     this.answerKey(value);
     const { draw } = this.#kind;
@@ -632,7 +677,8 @@ export async function openCollection(header, { largestEpsilon = MOST_EPSILON } =
     design: await fingerprint(`{"chances":{${chances}},"protocol":"${protocol}"}`),
     domain: await fingerprint(asciiJSON(domain)),
   };
-  const alike = hasKeys(stated.chances, names) && names.every((name) => stated.chances[name] === `${law.chances[name]}`);
+  const alike =
+    hasKeys(stated.chances, names) && names.every((name) => stated.chances[name] === `${law.chances[name]}`);
   check(alike, "the header's chances are not those of its own parameters");
   check(stated.epsilon === logAbove(law.ratio), "the header's epsilon is not that of its own parameters");
   check(stated.domain_hash === marks.domain, "the header's domain hash is not that of its own domain");
@@ -660,7 +706,10 @@ function readHeader(header) {
 function checkParameters(parameters, kind, largest) {
   const names = ["epsilon", ...(kind.parameters ?? [])];
   check(hasKeys(parameters, names), `the header's parameters are not those of its protocol: ${names.join(", ")}`);
-  check(names.every((name) => Number.isFinite(parameters[name])), "the header's parameters are not all finite numbers");
+  check(
+    names.every((name) => Number.isFinite(parameters[name])),
+    "the header's parameters are not all finite numbers",
+  );
   checkEpsilon(parameters.epsilon, largest);
 }
 
@@ -675,7 +724,10 @@ function checkEpsilon(epsilon, largest) {
 function checkDomain(domain) {
   const sized = Array.isArray(domain) && domain.length >= 2 && domain.length <= LARGEST_DOMAIN;
   check(sized, `the header's domain is not a list of 2 to ${LARGEST_DOMAIN} values`);
-  check(domain.every(isValue), "the header's domain has an entry that is neither a text nor a whole number of at most 2^53");
+  check(
+    domain.every(isValue),
+    "the header's domain has an entry that is neither a text nor a whole number of at most 2^53",
+  );
   check(new Set(domain).size === domain.length, "the header's domain has a value twice");
 }
 
@@ -698,7 +750,10 @@ export function reportLine({ protocol, design, domain, payload }) {
   return `{"protocol":"${protocol}","design":"${design}","domain":"${domain}","report":"${toBase64(payload)}"}`;
 }
 
-/** Reports of one collection as one packed block, the body of a batch; blocks may be appended. @param {Report[]} reports */
+/**
+ * Reports of one collection as one packed block, the body of a batch; blocks may be appended.
+ * @param {Report[]} reports
+ */
 export function reportBlock(reports) {
   check(Array.isArray(reports) && reports.length > 0, "a block needs at least one report");
   const [{ design, domain, payload }] = reports;
@@ -763,7 +818,8 @@ export class DeviceMemory {
       const answers = (kept.answers[question] ??= {});
       if (!Object.hasOwn(answers, key)) {
         const spent = BigInt(kept.spent) + units(collection.epsilon);
-        if (spent > this.#budget) throw new BudgetExceededError("the budget of this device does not suffice; repeat its last report");
+        if (spent > this.#budget)
+          throw new BudgetExceededError("the budget of this device does not suffice; repeat its last report");
         const [earlier] = Object.values(answers);
         answers[key] = toBase64(collection.drawAnswer(value, earlier === undefined ? undefined : fromBase64(earlier)));
         kept.spent = `${spent}`;
@@ -774,7 +830,10 @@ export class DeviceMemory {
     });
   }
 
-  /** The last report of a collection again, which costs nothing; RAPPOR's with fresh noise. @param {Collection} collection */
+  /**
+   * The last report of a collection again, which costs nothing; RAPPOR's with fresh noise.
+   * @param {Collection} collection
+   */
   repeat(collection) {
     return this.#exclusive(async () => {
       const { answers, last } = await this.#read();
@@ -801,7 +860,10 @@ export class DeviceMemory {
     const [, hash, ...rest] = text.split(" ");
     check(hash === (await sha256(rest.join(" "))), damaged);
     const kept = JSON.parse(rest.join(" "));
-    check(kept.budget === `${this.#budget}`, "the memory of this device was begun with another budget, which cannot be changed");
+    check(
+      kept.budget === `${this.#budget}`,
+      "the memory of this device was begun with another budget, which cannot be changed",
+    );
     return kept;
   }
 

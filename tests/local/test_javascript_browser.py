@@ -19,11 +19,11 @@ from sfumato.local import aggregate_file, device_script
 CLIENT = Path(__file__).parents[2] / "clients" / "js"
 VECTORS = CLIENT / "vectors" / "local-reports.json"
 POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'"  # no inline script, no eval
-PAGE = b'<!DOCTYPE html><title>vectors</title><script type="module" src="page.js"></script>'
+PAGE = b'<!DOCTYPE html><title>vectors</title><script type="module" src="test/page.js"></script>'
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "/": ("text/html", lambda: PAGE),
-    "/page.js": ("text/javascript", (CLIENT / "test" / "page.js").read_bytes),
-    "/check-vectors.js": ("text/javascript", (CLIENT / "test" / "check-vectors.js").read_bytes),
+    "/test/page.js": ("text/javascript", (CLIENT / "test" / "page.js").read_bytes),
+    "/test/check-vectors.js": ("text/javascript", (CLIENT / "test" / "check-vectors.js").read_bytes),
     "/sfumato-device.js": ("text/javascript", device_script),
     "/vectors.json": ("application/json", VECTORS.read_bytes),
 }

@@ -43,7 +43,10 @@ const CHECKS = {
     expect(collection.values.length, stated.domain.length);
   },
   async refused(device, { header, why }) {
-    const found = await device.openCollection(header).then(() => "nothing", (/** @type {any} */ error) => error);
+    const found = await device.openCollection(header).then(
+      () => "nothing",
+      (/** @type {any} */ error) => error,
+    );
     if (!(found instanceof device.RefusedError)) throw new Error(`${why}: not refused, but ${found}`);
   },
   async reports(device, { header, value, bytes, line, block }, headers) {
@@ -61,7 +64,10 @@ const CHECKS = {
   },
   async means(device, { mean, value, bytes, report }) {
     const opened = device.openMean(mean);
-    expect(withBytes(bytes, () => opened.perturb(value)), report);
+    expect(
+      withBytes(bytes, () => opened.perturb(value)),
+      report,
+    );
   },
 };
 

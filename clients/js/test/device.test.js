@@ -11,7 +11,9 @@ const vectors = JSON.parse(readFileSync(new URL("../vectors/local-reports.json",
 /** The first header of a protocol over some values. @param {string} protocol @param {number} epsilon @param {number} size */
 function headerOf(protocol, epsilon, size) {
   const fits = (/** @type {any} */ one) => one.parameters.epsilon === epsilon && one.domain.length === size;
-  return vectors.headers.find((/** @type {string} */ text) => JSON.parse(text).protocol === protocol && fits(JSON.parse(text)));
+  return vectors.headers.find(
+    (/** @type {string} */ text) => JSON.parse(text).protocol === protocol && fits(JSON.parse(text)),
+  );
 }
 
 /** A storage in memory that tells what was written. @param {string | null} text */
@@ -30,7 +32,12 @@ const storageOf = (text = null) => ({
 
 /** That some work is refused in one sentence that does not hold the value. @param {() => unknown} work @param {RegExp} words */
 async function refuses(work, words) {
-  const found = await Promise.resolve().then(work).then(() => null, (/** @type {any} */ error) => error);
+  const found = await Promise.resolve()
+    .then(work)
+    .then(
+      () => null,
+      (/** @type {any} */ error) => error,
+    );
   assert.ok(found instanceof RefusedError, `${found}`);
   assert.match(found.message, words);
   assert.doesNotMatch(found.message, /secret|1e400|\n/);
@@ -41,7 +48,10 @@ test("a value outside the domain is refused, without it in the sentence, and no 
   for (const protocol of ["grr", "hr", "olh", "oue", "ss", "sue", "rappor"]) {
     const collection = await openCollection(headerOf(protocol, 1, 3));
     for (const value of outside) {
-      await refuses(() => withBytes("", () => collection.perturb(/** @type {any} */ (value))), /not one of the 3 of the domain/);
+      await refuses(
+        () => withBytes("", () => collection.perturb(/** @type {any} */ (value))),
+        /not one of the 3 of the domain/,
+      );
     }
   }
 });
@@ -55,7 +65,10 @@ test("1 and '1' are two values", async () => {
 test("an app's largest epsilon holds, whatever a header says", async () => {
   await refuses(() => openCollection(headerOf("oue", 2.251, 3), { largestEpsilon: 2 }), /2.251, above the 2 /);
   assert.equal((await openCollection(headerOf("oue", 2.251, 3), { largestEpsilon: 2.251 })).epsilon, 2.251);
-  await refuses(() => openMean({ protocol: "duchi", low: 0, high: 1, epsilon: 3 }, { largestEpsilon: 2 }), /above the 2/);
+  await refuses(
+    () => openMean({ protocol: "duchi", low: 0, high: 1, epsilon: 3 }, { largestEpsilon: 2 }),
+    /above the 2/,
+  );
   await refuses(() => openCollection(headerOf("oue", 1, 3), { largestEpsilon: NaN }), /above the NaN/);
 });
 
@@ -129,14 +142,27 @@ test("a block has reports of one collection", async () => {
 test("numbers that are out of bounds, and bounds that are none, are refused", async () => {
   const ages = openMean({ protocol: "hybrid", low: 16, high: 94, epsilon: 1 });
   for (const value of [15.9, 94.1, NaN, Infinity, -Infinity, "31", null, undefined, 31n]) {
-    await refuses(() => withBytes("", () => ages.perturb(/** @type {any} */ (value))), /not a number within the bounds/);
+    await refuses(
+      () => withBytes("", () => ages.perturb(/** @type {any} */ (value))),
+      /not a number within the bounds/,
+    );
   }
-  for (const [low, high] of [[1, 1], [2, 1], [NaN, 1], [0, Infinity], [0, 2e12], ["0", 1]]) {
+  for (const [low, high] of [
+    [1, 1],
+    [2, 1],
+    [NaN, 1],
+    [0, Infinity],
+    [0, 2e12],
+    ["0", 1],
+  ]) {
     const declared = /** @type {any} */ ({ protocol: "duchi", low, high, epsilon: 1 });
     await refuses(() => openMean(declared), /bounds must be two numbers/);
   }
   for (const epsilon of [0, -1, NaN, Infinity, 41, "1", null]) {
-    await refuses(() => openMean(/** @type {any} */ ({ protocol: "duchi", low: 0, high: 1, epsilon })), /epsilon must be/);
+    await refuses(
+      () => openMean(/** @type {any} */ ({ protocol: "duchi", low: 0, high: 1, epsilon })),
+      /epsilon must be/,
+    );
   }
   await refuses(() => openMean({ protocol: "constructor", low: 0, high: 1, epsilon: 1 }), /protocol is not one/);
 });
@@ -150,7 +176,10 @@ test("a device with a memory sends the same report again, pays once for a value,
   const second = reportLine(await new DeviceMemory(storage, 2).report(collection, "🚲"));
   assert.notEqual(second, first);
   const before = storage.text;
-  const over = await memory.report(collection, "Zürich").then(() => null, (error) => error);
+  const over = await memory.report(collection, "Zürich").then(
+    () => null,
+    (error) => error,
+  );
   assert.ok(over instanceof BudgetExceededError);
   assert.equal(storage.text, before);
   assert.equal(reportLine(await memory.repeat(collection)), second);

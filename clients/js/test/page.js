@@ -1,5 +1,5 @@
 // What a page in a browser finds: the shared vectors, and a memory in localStorage that two tabs would share.
-import * as device from "./sfumato-device.js";
+import * as device from "../sfumato-device.js";
 import { checkVectors } from "./check-vectors.js";
 
 async function remembered(/** @type {any[]} */ headers) {
