@@ -283,9 +283,8 @@ def test_a_column_that_tells_about_the_target_loses_less_and_weights_are_the_ste
         assert "weight of" not in release.card.to_json()
         told = "Columns were weighed by what they tell about income, learnt from the rows"
         assert any(change.startswith(told) for change in release.card.changes) == (target is not None)
-        assert [note[:60] for note in release.notes] == [
-            "what columns tell about 'income' weighs them: age 1.9, town "
-        ][: target is not None]
+        weighs = "what columns tell about 'income' weighs them: age "
+        assert [note[: len(weighs)] for note in release.notes] == ([] if target is None else [weighs])
     assert lost["income"] < 0.7 * lost[None]
     with pytest.raises(SchemaError, match="the target 'age' is a quasi-identifier"):
         sf.LocalRecoding(target="age").anonymize(table, schema, [sf.KAnonymity(10)])
