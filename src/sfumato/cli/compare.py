@@ -86,6 +86,7 @@ def compare(
             postgresql://USER@HOST/DATABASE#TABLE.
         algorithms: Algorithms to try, separated by commas; each with the parameters that it takes.
         target: Column that a classifier learns from each candidate, tested on the original rows; needs scikit-learn.
+            Local recoding is also tried with this target.
         regression: Model to fit on the table and on each candidate, as in "income ~ age + sex"; may be repeated.
         made_up_rows: How many rows to make up for private algorithms: a number that is public.
         html: HTML file for the comparison, with a picture of risk and loss; do not publish it.
@@ -97,7 +98,7 @@ def compare(
     """
     given = given_lists(varied, _classes())
     schema = intake.declared(reading.under(roles.build()))
-    proposals = propose(names(algorithms), given, schema)
+    proposals = propose(names(algorithms), given, schema, target)
     if release is not None:
         chosen = find_proposal(release, proposals)
         _refuse_unfit(chosen, output, ledger, html)
