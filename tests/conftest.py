@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from ledger_places import Ledgers
     from pyspark.sql import SparkSession
 
 NO_DATA = "needs real data: set SFUMATO_DATA to their folder"
@@ -60,6 +61,16 @@ def postgres() -> str:
     if not address:
         pytest.skip(NO_SERVER)
     return address
+
+
+@pytest.fixture(params=["file", "postgres"])
+def ledgers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledgers]:
+    """Give the places of a test's ledgers: files, and schemas of PostgreSQL where a server is there."""
+    from ledger_places import Files, Schemas
+
+    made = Files(tmp_path) if request.param == "file" else Schemas(request.getfixturevalue("postgres"))
+    yield made
+    made.clear()
 
 
 @pytest.fixture(scope="session")

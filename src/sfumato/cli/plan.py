@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from sfumato.cli.budget import LedgerFile
-from sfumato.cli.options import Flag, Whole
+from sfumato.cli.options import Flag, LedgerName, Whole
 from sfumato.cli.query import Question
 from sfumato.cli.tables import PublicOptions
 
 
 def plan(
-    ledger: LedgerFile,
+    ledger: LedgerName,
     question: Question,
     /,
     *,
@@ -30,7 +29,7 @@ def plan(
     Give one of --error, --epsilon and --rho. Exit code 1 if the budget left is too small.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
         question: The question in SQL.
         error: The largest error wanted of any answer, in the unit of the answer.
         epsilon: A price, to see which error it buys; under a zcdp ledger it buys ρ = ε²/2.

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from sfumato.cli.budget import LedgerFile
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, FormulaChoice, Whole
+from sfumato.cli.options import Flag, FormulaChoice, LedgerName, Whole
 from sfumato.cli.progress import steps
 from sfumato.cli.tables import PublicOptions
 from sfumato.core.files import Staging
@@ -27,7 +26,7 @@ Given = Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=VALUES",
 
 
 def query(
-    ledger: LedgerFile,
+    ledger: LedgerName,
     question: Question,
     /,
     *,
@@ -54,7 +53,7 @@ def query(
     budget left is too small.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
         question: SELECT of COUNT, SUM, AVG, VAR_POP, MIN, MAX, MEDIAN, QUANTILE, BOUNDS with JOIN, WHERE, GROUP BY.
         epsilon: The price; under a zcdp ledger it buys ρ = ε²/2.
         rho: The price under a zcdp ledger.
@@ -135,7 +134,7 @@ def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
     return (answer.rows if formulas == "keep" else neutralise(answer.rows).frame).write_csv()
 
 
-def _files_read(ledger: Path) -> list[str | Path | None]:
+def _files_read(ledger: Path | str) -> list[str | Path | None]:
     """Return the ledger's own file and those of its rows."""
     from sfumato.dp.dataset import facts_by_table
     from sfumato.dp.ledger.ledger import Ledger

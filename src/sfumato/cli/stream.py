@@ -15,7 +15,7 @@ from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.operation import OperationOptions
-from sfumato.cli.options import Columns, Flag, TableInput, Whole, as_place, names
+from sfumato.cli.options import Columns, Flag, LedgerOption, TableInput, Whole, as_place, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
 from sfumato.cli.progress import INTERRUPTED
@@ -114,7 +114,7 @@ class FileOptions:
     """
 
     checkpoint: Annotated[Path | None, Parameter(metavar="DIR")] = None
-    ledger: Path | None = None
+    ledger: LedgerOption = None
     card: Path | None = None
     parse_report: Annotated[Path | None, Parameter(metavar="FILE")] = None
     max_failed: Annotated[float | None, Parameter(metavar="SHARE")] = None

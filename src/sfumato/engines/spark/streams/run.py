@@ -20,6 +20,7 @@ import polars as pl
 
 from sfumato.core.files import move_folder, refuse_output, write_durably
 from sfumato.core.hash_chain import Head
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.engines.spark.folders import spark_address
 from sfumato.engines.spark.session import spark_sentences, spark_session
 from sfumato.engines.spark.streams.judging import judge_folder
@@ -115,7 +116,7 @@ class SparkRun:
     card: Path | None = None
     follow: bool = False
     mark: str = ""
-    ledger: Path | None = None
+    ledger: LedgerPlace | None = None
     notes: tuple[str, ...] = ()
     naming: Naming = UNNAMED
 
@@ -257,7 +258,7 @@ def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and 
     master: str | None = None,
     order: str | None = None,
     checkpoint: Path | None = None,
-    ledger: Path | None = None,
+    ledger: LedgerPlace | None = None,
     card: Path | None = None,
     parse_report: Path | None = None,
     follow: bool = False,
