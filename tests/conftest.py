@@ -21,6 +21,7 @@ NO_BROWSER = "no Chromium on this machine"
 NO_NODE = "no Node on this machine"
 NO_BROKER = "no broker to start on this machine"
 NO_KAFKA = "needs a Kafka broker"
+NO_SPARK_KAFKA = "needs Spark's jars for Kafka"
 REQUIRED = {
     NO_DATA: "SFUMATO_REQUIRE_DATA",
     NO_SERVER: "SFUMATO_REQUIRE_POSTGRES",
@@ -29,8 +30,12 @@ REQUIRED = {
     NO_NODE: "SFUMATO_REQUIRE_NODE",
     NO_BROKER: "SFUMATO_REQUIRE_BROKERS",
     NO_KAFKA: "SFUMATO_REQUIRE_KAFKA",
+    NO_SPARK_KAFKA: "SFUMATO_REQUIRE_SPARK_KAFKA",
 }
 
+JARS = Path.home() / ".cache" / "sfumato-spark-kafka"  # which tests/engines/spark/streams/kafka_jars.xml brings
+if "SFUMATO_SPARK_JARS" not in os.environ and any(JARS.glob("*.jar")):
+    os.environ["SFUMATO_SPARK_JARS"] = str(JARS)
 os.environ["SFUMATO_QUIET"] = "1"  # commands that tests start say nothing of compiling, which only the first ones do
 
 settings.register_profile(
