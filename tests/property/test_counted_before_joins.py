@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,7 @@ riders_of = st.lists(
     min_size=1,
     max_size=10,
 )
-CONDITIONS = {
+CONDITIONS: dict[str | None, Callable[[Cells], bool]] = {
     None: bool,  # a row is never empty
     "age >= 1": lambda row: row["age"] is not None and row["age"] >= 1,
     "fare = 1": lambda row: row["fare"] == 1,
