@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from one_process import Done, run_commands
 
 import sfumato as sf
 
@@ -20,17 +18,6 @@ broken = nowhere:Anything
 
 [sfumato.models]
 repeated = stranger:Repeated
-"""
-ONE_BY_ONE = """
-import contextlib, io, json, sys
-from sfumato.cli.main import run
-
-done = []
-for command in json.loads(sys.argv[1]):
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        code = run(command)
-    done.append([code, out.getvalue(), err.getvalue()])
-print(json.dumps(done))
 """
 ROLES = ["--quasi", "age,sex", "--sensitive", "disease", "--other", "drop"]
 
@@ -46,28 +33,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a command did."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 def sfumato(folder: Path, *commands: list[str]) -> list[Done]:
-    """Run commands one after the other where the package is, in one process, which takes a second to begin."""
-    path = os.pathsep.join([str(folder / "path"), str(STRANGER)])
-    done = subprocess.run(
-        [sys.executable, "-c", ONE_BY_ONE, json.dumps(commands)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return [Done(*one) for one in json.loads(done.stdout)]
+    return run_commands(commands, folder, os.pathsep.join([str(folder / "path"), str(STRANGER)]))
 
 
 def test_a_model_from_elsewhere_at_the_command_line(folder: Path) -> None:
