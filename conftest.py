@@ -1,12 +1,24 @@
-"""What all tests and all examples in docstrings share: a list of ledgers of their own."""
+"""What all tests and all examples in docstrings share: folders in memory, and a list of ledgers of their own."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 NUMBERS = count()
+MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder of its owner's in it
+PLENTY = 8 << 30  # bytes, many times what all tests hold at once
+ROOT = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes the folders of tests
+
+
+def pytest_configure() -> None:
+    """Keep in memory what tests write: they wait for a disk at every step, and no test cuts the power for real."""
+    if ROOT not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > PLENTY:
+        os.environ[ROOT] = str(MEMORY)
 
 
 @pytest.fixture(autouse=True)

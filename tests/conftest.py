@@ -37,6 +37,8 @@ JARS = Path.home() / ".cache" / "sfumato-spark-kafka"  # which tests/engines/spa
 if "SFUMATO_SPARK_JARS" not in os.environ and any(JARS.glob("*.jar")):
     os.environ["SFUMATO_SPARK_JARS"] = str(JARS)
 os.environ["SFUMATO_QUIET"] = "1"  # commands that tests start say nothing of compiling, which only the first ones do
+# Spark's small jobs end before thorough compiling would pay: half of their time went into it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 settings.register_profile(
     "sfumato", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

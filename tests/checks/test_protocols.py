@@ -140,7 +140,7 @@ class TellsMore(local.OptimizedUnary):
 @dataclass(frozen=True)
 class SkewedDevice(local.GeneralizedResponse):
     def draw(self, code: int) -> bytes:
-        return super().draw(code if np.random.default_rng().random() < 0.9 else 0)
+        return super().draw(code if np.random.default_rng().random() < 0.8 else 0)
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,7 @@ def test_types_of_the_arguments_the_machine_and_numba_s_settings_count(monkeypat
     signatures = [(kind,) for kind in (types.int64, types.int32, *tuples)]
     keys = [kernel_key(grown, signature, "a machine") for signature in signatures]
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")  # as --threads does
     assert kernel_key(grown, signatures[0], "a machine") == keys[0]  # it says nothing of how kernels are compiled
     keys.append(kernel_key(grown, signatures[0], "another machine"))
     monkeypatch.setenv("NUMBA_OPT", "1")

@@ -280,27 +280,25 @@ def test_one_row_moves_a_one_to_many_join_by_its_copies(
     """Each row is left out once, and each is given the values of each other: presence and value neighbours."""
     folder, on = tmp_path_factory.mktemp("near"), KEYS[keys]
     table, most = public(stations), most_of(stations, on)
-    for by in (None, "lift"):
-        if by and all(entry[by] is None for entry in stations):
-            continue
-        for side in Neighbours:
-            asked = compile_query(_by(count().joined(table, on, how=how, at_most=most), by), RIDES, ProtectRows(), side)
-            assert asked.norms.rows == most
-            counts = _counter(asked, folder)
-            before = counts(rides)
-            for place in range(len(rides)):
-                rest = [*rides[:place], *rides[place + 1 :]]
-                near = [rest] if side is Neighbours.PRESENCE else [[*rest, rides[0]], [*rest, rides[-1]]]
-                for one in near:
-                    assert distance(before, counts(one)) <= asked.norms.l1(1, 1)
+    by = [None] if all(entry["lift"] is None for entry in stations) else [None, "lift"]
+    count_rows = count().joined(table, on, how=how, at_most=most)
+    asked = {
+        side: [compile_query(_by(count_rows, key), RIDES, ProtectRows(), side) for key in by] for side in Neighbours
+    }
+    assert all(one.norms.rows == most for side in asked.values() for one in side)
 
+    def counts(rows: list[Row], side: Neighbours) -> list[Sequence[Any]]:
+        opened = _csv(folder / "rides.csv", rows, RIDES)  # once for all questions, since it takes long
+        return [opened.collect(one.request(SECRET)).columns[0] for one in asked[side]]
 
-def _counter(asked: Compiled, folder: Path) -> Callable[[list[Row]], Sequence[Any]]:
-    def counts(rows: list[Row]) -> Sequence[Any]:
-        opened = _csv(folder / "rides.csv", rows, RIDES)
-        return opened.collect(asked.request(SECRET)).columns[0]
-
-    return counts
+    before = {side: counts(rides, side) for side in Neighbours}
+    for place in range(len(rides)):
+        rest = [*rides[:place], *rides[place + 1 :]]
+        near = [(rest, Neighbours.PRESENCE)]
+        near += [([*rest, other], Neighbours.VALUE) for other in (rides[0], rides[-1])]
+        for rows, side in near:
+            for one, first, second in zip(asked[side], before[side], counts(rows, side), strict=True):
+                assert distance(first, second) <= one.norms.l1(1, 1)
 
 
 @settings(max_examples=10)

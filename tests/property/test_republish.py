@@ -37,10 +37,10 @@ HISTORIES = st.lists(
 )
 
 
-def released(people: pl.DataFrame, history: list[list[int]], layer: Layer, l: int) -> list[sf.Table]:
+def released(people: pl.DataFrame, history: list[list[int]], layer: Layer, l: int, base: Path) -> list[sf.Table]:
     """Return what is released of a history; a table of which nothing can be is passed over."""
     tables = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=base) as folder:
         for present in history:
             try:
                 release = republish(
@@ -57,6 +57,12 @@ def released(people: pl.DataFrame, history: list[list[int]], layer: Layer, l: in
     return tables
 
 
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which all histories have theirs."""
+    return tmp_path_factory.getbasetemp()
+
+
 def values_at(table: sf.Table, age: int, sex: str) -> set[str]:
     """Return the values of all classes that a person may be in, read from the published text by plain means."""
     found = set()
@@ -68,14 +74,14 @@ def values_at(table: sf.Table, age: int, sex: str) -> set[str]:
 
 
 @given(populations(), HISTORIES, st.integers(2, 3))
-def test_no_attack_finds_anybody(people: pl.DataFrame, history: list[list[int]], l: int) -> None:
-    tables = released(people, history, "bpg", l)
+def test_no_attack_finds_anybody(base: Path, people: pl.DataFrame, history: list[list[int]], l: int) -> None:
+    tables = released(people, history, "bpg", l, base)
     if len(tables) >= 2:
         assert [finding.evidence for finding in series(tables, SCHEMA, l=l) if finding.refuted] == []
 
 
 @pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 200), marks=pytest.mark.long)], ids=len)
-def test_the_exact_layer_leaves_everybody_l_values_and_k_records(seeds: range) -> None:
+def test_the_exact_layer_leaves_everybody_l_values_and_k_records(base: Path, seeds: range) -> None:
     """Against the audit, which knows less than the layer supposes of its attacker."""
     compared = 0
     for seed in seeds:
@@ -83,7 +89,7 @@ def test_the_exact_layer_leaves_everybody_l_values_and_k_records(seeds: range) -
         columns = {"age": rng.integers(0, SIDE, PEOPLE), "sex": rng.choice([*"FM"], PEOPLE)}
         people = pl.DataFrame({**columns, "ill": rng.choice([*"abcde"], PEOPLE)}).with_row_index("id")
         tables, originals = [], []
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=base) as folder:
             for _ in range(int(rng.integers(2, 5))):
                 original = sf.Table(people[rng.permutation(PEOPLE)[: int(rng.integers(4, PEOPLE + 1))].tolist()])
                 models = [sf.KAnonymity(2), sf.LDiversity(l, "ill")]
@@ -100,9 +106,9 @@ def test_the_exact_layer_leaves_everybody_l_values_and_k_records(seeds: range) -
 
 
 @given(populations(), HISTORIES)
-def test_nobody_anywhere_is_left_with_one_value(people: pl.DataFrame, history: list[list[int]]) -> None:
+def test_nobody_anywhere_is_left_with_one_value(base: Path, people: pl.DataFrame, history: list[list[int]]) -> None:
     """The slow twin: every point of the domain and every choice of releases, without the attack's own code."""
-    tables = released(people, history, "bpg", 2)
+    tables = released(people, history, "bpg", 2, base)
     for size in range(1, len(tables) + 1):
         for present in combinations(tables, size):
             for age in range(SIDE):
@@ -112,9 +118,11 @@ def test_nobody_anywhere_is_left_with_one_value(people: pl.DataFrame, history: l
 
 
 @given(populations(), HISTORIES, st.integers(2, 3))
-def test_m_invariance_leaves_everybody_the_same_values(people: pl.DataFrame, history: list[list[int]], l: int) -> None:
+def test_m_invariance_leaves_everybody_the_same_values(
+    base: Path, people: pl.DataFrame, history: list[list[int]], l: int
+) -> None:
     """Whoever is in some of the tables has m values in common to all of them, and the true one among them."""
-    tables = released(people, history, "m-invariance", l)
+    tables = released(people, history, "m-invariance", l, base)
     if len(tables) < len(history):
         return
     for number, age, sex, ill in people.iter_rows():

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+import pytest
 from scipy import stats
 
 import sfumato as sf
@@ -43,37 +44,39 @@ def test_a_word_on_the_edge_is_decided_exactly() -> None:
     assert stats.binomtest(kept, 20_000, float(rest) * 0.7).pvalue < UNLIKELY
 
 
-def test_the_released_class_has_the_law_that_delta_is_worked_out_from() -> None:
+@pytest.mark.parametrize("runs", [1200, pytest.param(3000, marks=pytest.mark.long)])
+def test_the_released_class_has_the_law_that_delta_is_worked_out_from(runs: int) -> None:
     sex = sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("F", "M"))
     table, schema = sf.Table(pl.DataFrame({"sex": ["F"] * 30})), sf.Schema({"sex": sex})
     chosen = sf.SafePub(epsilon=2, delta=0.01, beta=0.3, scheme={"sex": 0})
     k = chosen.plan().k
     source = SeededSource(12)
-    found = [chosen.anonymize(table, schema, rng=source, audit=False).table.rows for _ in range(3000)]
+    found = [chosen.anonymize(table, schema, rng=source, audit=False).table.rows for _ in range(runs)]
     shown = np.bincount(found, minlength=31)
     law = stats.binom.pmf(np.arange(31), 30, 0.3)
     law = np.concatenate([[law[:k].sum()], np.zeros(k - 1), law[k:]])
     assert shown[1:k].sum() == 0
-    kept = law * 3000 > 5
-    pooled = stats.chisquare([*shown[kept], shown[~kept].sum()], [*(law * 3000)[kept], (law * 3000)[~kept].sum()])
+    kept = law * runs > 5
+    pooled = stats.chisquare([*shown[kept], shown[~kept].sum()], [*(law * runs)[kept], (law * runs)[~kept].sum()])
     assert pooled.pvalue > UNLIKELY
     wrong = stats.binom.pmf(np.arange(31), 30, 0.39)
-    wrong = np.concatenate([[wrong[:k].sum()], np.zeros(k - 1), wrong[k:]]) * 3000
+    wrong = np.concatenate([[wrong[:k].sum()], np.zeros(k - 1), wrong[k:]]) * runs
     other = stats.chisquare([*shown[kept], shown[~kept].sum()], [*wrong[kept], wrong[~kept].sum()])
     assert other.pvalue < UNLIKELY
 
 
-def test_the_whole_count_has_the_noise_of_its_price() -> None:
+@pytest.mark.parametrize("runs", [1500, pytest.param(4000, marks=pytest.mark.long)])
+def test_the_whole_count_has_the_noise_of_its_price(runs: int) -> None:
     one = sf.Attribute("sex", sf.Role.QUASI, sf.Kind.CATEGORY, categories=("F",))
     table, schema = sf.Table(pl.DataFrame({"sex": ["F"] * 5000})), sf.Schema({"sex": one})
     source = SeededSource(5)
     chosen = sf.PrivateMondrian(epsilon=0.1, depth=1)
     found = (
-        np.array([chosen.anonymize(table, schema, rng=source, audit=False).table.rows for _ in range(4000)]) - 5000.0
+        np.array([chosen.anonymize(table, schema, rng=source, audit=False).table.rows for _ in range(runs)]) - 5000.0
     )
     first, rest = (2 / float(price) ** 2 for price in (chosen.spending.counts[0], chosen.spending.left(0)))
     expected = 1 / (1 / first + 1 / rest)
-    assert abs(found.mean()) < 6 * (expected / 4000) ** 0.5
+    assert abs(found.mean()) < 6 * (expected / runs) ** 0.5
     for factor, fits in ((1.0, True), (1.3**2, False), (0.7**2, False)):
         gap = found.var() / (expected * factor) - 1
         assert bool(abs(gap) < 0.2) is fits

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from one_process import run_commands
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -120,23 +121,35 @@ def test_python_finds_the_classes_like_ours(python: Command) -> None:
     assert python("-c", program).splitlines() == ["sorted-groups [True, True]", "{'spread': 2000}"]
 
 
-def test_a_table_goes_through_anonymizer_model_format_report_and_audit(sfumato: Command, tmp_path: Path) -> None:
+def test_a_table_goes_through_anonymizer_model_format_report_and_audit(installed: Path, tmp_path: Path) -> None:
     patients = ["anonymize", str(EXAMPLES / "patients.csv"), "--schema", str(EXAMPLES / "patients.toml")]
     chosen = ["--algorithm", "sorted-groups", "--by", "age", "--k", "5", "--spread", "100", "--sensitive", "cost"]
     schema = (EXAMPLES / "patients.toml").read_text(encoding="utf-8")
     assert "sensitive" in schema
-    sfumato(*patients, *chosen, "-o", "out.md", "--report", "report.html", code=2)  # disease is no number
     people = pl.read_csv(EXAMPLES / "patients.csv").select("age", "zip", "cost").write_csv()
     (tmp_path / "people.csv").write_text(people, encoding="utf-8")
     roles = ["--quasi", "age,zip", "--sensitive", "cost", "--coarsen", "cost=round:500,top:4000"]
-    said = sfumato("anonymize", "people.csv", *roles, *chosen[:-2], "-o", "out.md", "--report", "report.html")
-    assert "spread of cost: asked 100" in said
+    made = ["-o", "out.md", "--report", "report.html"]
+    done = run_commands(
+        [
+            [*patients, *chosen, *made],
+            ["anonymize", "people.csv", *roles, *chosen[:-2], *made],
+            ["audit", "release", "out.md.card.json", "out.md"],
+            ["check", "out.md", "--quasi", "age,zip", "--sensitive", "cost"],
+        ],
+        tmp_path,
+        str(installed),
+    )
+    refused, said, audited, checked = done
+    assert [one.returncode for one in done] == [2, 0, 0, 0]  # disease is no number
+    assert "disease" in refused.stderr
+    assert "spread of cost: asked 100" in said.stdout
     assert (tmp_path / "out.md").read_text(encoding="utf-8").startswith("| age | zip | cost |\n|---|---|---|\n")
     assert "cost spans at least 100" in (tmp_path / "report.html").read_text(encoding="utf-8")
     card = json.loads((tmp_path / "out.md.card.json").read_text(encoding="utf-8"))
     assert card["guarantee"]["parameters"] == {"k": 5, "spread": 100}
-    assert "NOT REFUTED: spread on 'cost': at least 100" in sfumato("audit", "release", "out.md.card.json", "out.md")
-    assert "k             " in sfumato("check", "out.md", "--quasi", "age,zip", "--sensitive", "cost")
+    assert "NOT REFUTED: spread on 'cost': at least 100" in audited.stdout
+    assert "k             " in checked.stdout
 
 
 @pytest.mark.long
@@ -180,10 +193,12 @@ def test_the_mechanism_is_audited_by_its_name(sfumato: Command) -> None:
     assert "NOT REFUTED" in sfumato("audit", "epsilon", "geometric", "--claim", "1", *trials)
 
 
-def test_help_offers_what_is_installed(sfumato: Command) -> None:
-    words = " ".join(sfumato("anonymize", "--help").replace("│", " ").split())
+def test_help_offers_what_is_installed(installed: Path, tmp_path: Path) -> None:
+    asked = [["anonymize", "--help"], ["stream", "--help"], ["local", "perturb", "--help"]]
+    shown = run_commands(asked, tmp_path, str(installed))
+    words, of_streams, of_devices = (" ".join(one.stdout.replace("│", " ").split()) for one in shown)
     assert "sorted-groups" in words
     assert "--by" in words
     assert "--spread" in words
-    assert "window-means" in " ".join(sfumato("stream", "--help").replace("│", " ").split())
-    assert "mixed" in sfumato("local", "perturb", "--help")
+    assert "window-means" in of_streams
+    assert "mixed" in of_devices

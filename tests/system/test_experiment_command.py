@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from sfumato.cli.main import run
 from sfumato.experiments.page import Page
 from sfumato.experiments.produce import NAMES, find_experiment
 
@@ -67,13 +68,20 @@ def test_without_data_an_experiment_runs_on_stand_ins_and_says_so(tmp_path: Path
         (["basics", "-o", "setup-is-a-file"], "cannot be written (Not a directory); give -o a folder"),
     ],
 )
-def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_bad_usage_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
     (tmp_path / "setup-is-a-file").write_text("")
-    command = [sys.executable, "-m", "sfumato", "experiment", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=PLAIN, cwd=tmp_path, check=False)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SFUMATO_DATA", raising=False)
+    assert run(["experiment", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.splitlines()) == 1
 
 
 def test_a_place_without_utf8_gets_the_same_page(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
 KNOWN = {"builtins", "llvmlite", "math", "numba", "numpy"}  # they change with their version only
+THREADS = "NUMBA_NUM_THREADS"  # no kernel of ours starts any, so that the code is the same
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic)
 
 
@@ -34,7 +35,8 @@ def kernel_key(kernel: Dispatcher, signature: object, machine: object) -> str:
     64
     """
     versions = (sys.version, sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__)
-    settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and "CACHE" not in item[0])
+    set_by_user = (item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+    settings = sorted(item for item in set_by_user if item[0] != THREADS and "CACHE" not in item[0])
     parts = repr((versions, settings, machine, described(kernel), _signature(signature)))
     return hashlib.sha256(parts.encode("utf-8", "surrogateescape")).hexdigest()
 

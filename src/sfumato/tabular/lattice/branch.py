@@ -41,6 +41,10 @@ class Branch(NamedTuple):
         """The node of the lattice, once all columns are fixed."""
         return tuple(level for _, level in sorted(zip(self.columns, self.levels, strict=True)))
 
+    def open(self) -> Int64s:
+        """The columns that are not fixed."""
+        return np.array([place for place in range(len(self.lows)) if place not in self.columns], dtype=np.int64)
+
 
 class View(NamedTuple):
     """The cells that a branch tells apart, and their groups."""
@@ -154,7 +158,7 @@ class Tree:
 
     def fix(self, view: View, columns: tuple[int, ...], levels: Levels) -> View:
         """Return the view once more columns are fixed, without the groups that fail."""
-        from sfumato.tabular.lattice.branch_kernel import narrow
+        from sfumato.tabular.lattice.branch_kernel import Parts, narrow
 
         where, how = np.array(columns, dtype=np.int64), np.array(levels, dtype=np.int64)
         found = View(*narrow(self.steps, *view, where, how, self.lattice.least_units, self.limit))
@@ -162,13 +166,14 @@ class Tree:
             return found
         order, start, failing = found.parts
         bad = self.judge.failing_groups(order, start)
-        stays = np.repeat(~bad, np.diff(start))
-        rows = found.cells.rows[order]
-        bounds = np.concatenate([[0], np.cumsum(np.diff(start)[~bad])])
-        return View(
-            found.cells,
-            found.parts._replace(order=order[stays], start=bounds, failing=failing + int(rows[~stays].sum())),
-        )
+        if not bad.any():
+            return found
+        lengths = start[1:] - start[:-1]
+        goes, kept = np.repeat(bad, lengths), lengths[~bad]
+        bounds = np.zeros(len(kept) + 1, dtype=np.int64)
+        np.cumsum(kept, out=bounds[1:])
+        lost = int(found.cells.rows[order[goes]].sum())
+        return View(found.cells, Parts(order[~goes], bounds, failing + lost))
 
     def visit(self, branch: Branch, view: View, best: float) -> Visit:
         """Return the branches just below that may cost less than `best`, cheapest first, and the view they start from.
@@ -177,8 +182,7 @@ class Tree:
         """
         ceiling = best * (1 - LEAST_GAIN)
         while view.parts.failing <= self.limit:
-            free = np.setdiff1d(np.arange(len(branch.lows)), branch.columns)
-            lows = np.array(branch.lows, dtype=np.int64)
+            free, lows = branch.open(), np.array(branch.lows, dtype=np.int64)
             bound, costs = self._foresee(branch, view, free, lows[free])
             if bound >= ceiling:
                 break
@@ -215,7 +219,7 @@ class Tree:
     @staticmethod
     def _open(branch: Branch) -> tuple[Int64s, Int64s]:
         """Return the columns that a branch leaves open, and their lowest levels."""
-        free = np.setdiff1d(np.arange(len(branch.lows)), branch.columns)
+        free = branch.open()
         return free, np.array(branch.lows, dtype=np.int64)[free]
 
     def _foresee(self, branch: Branch, view: View, free: Int64s, lows: Int64s) -> tuple[float, Floats]:

@@ -253,22 +253,25 @@ class Lattice:
 
     def restrict_to(self, cells: Int64s) -> Lattice:
         """Return the lattice of some of the finest groups alone, given by their place, in rising order."""
+        return replace(self, finest=self._finest_of(cells), kept=FrequencySets())
+
+    def _finest_of(self, cells: Int64s) -> Frequencies:
         from sfumato.tabular.lattice.kernel import Frequencies
 
-        lengths = np.diff(self.finest.start)[cells]
-        start = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.repeat(self.finest.start[cells] - start[:-1], lengths) + np.arange(start[-1])
-        finest = Frequencies(self.finest.example[cells], start, self.finest.rest[entries], self.finest.rows[entries])
-        return replace(self, finest=finest, kept=FrequencySets())
+        finest, first = self.finest, self.finest.start[cells]
+        lengths = finest.start[cells + 1] - first
+        start = np.zeros(len(cells) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=start[1:])
+        entries = np.repeat(first - start[:-1], lengths) + np.arange(start[-1])
+        return Frequencies(finest.example[cells], start, finest.rest[entries], finest.rows[entries])
 
     def failing_groups(self, cells: Int64s, start: Int64s) -> Bools:
         """Return which groups break a model by themselves.
 
         Group g has the finest groups cells[start[g]:start[g + 1]].
         """
-        finest = self.restrict_to(cells).finest
-        joined = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        return self._judge_each(self._merge(finest, joined, len(start) - 1))[1]
+        joined = np.repeat(np.arange(len(start) - 1), start[1:] - start[:-1])
+        return self._judge_each(self._merge(self._finest_of(cells), joined, len(start) - 1))[1]
 
     def _number_groups(self, levels: Levels, source: Frequencies) -> Int64s:
         """Return what `owners` does where one integer key per group would not do."""
