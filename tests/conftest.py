@@ -63,11 +63,13 @@ def data() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def postgres() -> str:
-    """Return the address of a PostgreSQL server to write to; without one a test is skipped, never passed."""
+    """Return the address of a PostgreSQL database to write to; without a server a test is skipped, never passed."""
+    from own_database import own_database
+
     address = os.environ.get("SFUMATO_POSTGRES")
     if not address:
         pytest.skip(NO_SERVER)
-    return address
+    return own_database(address)
 
 
 @pytest.fixture(params=["file", "postgres"])

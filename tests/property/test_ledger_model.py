@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from ledger_places import Files, Ledgers, Schemas
+from own_database import own_database
 
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
@@ -64,7 +65,7 @@ class LedgerMachine(RuleBasedStateMachine):
     server: ClassVar[str | None] = None
 
     def _ledgers(self) -> Ledgers:
-        return Files(self.folder) if self.server is None else Schemas(self.server)
+        return Files(self.folder) if self.server is None else Schemas(own_database(self.server))
 
     @initialize(accountant=st.sampled_from(list(Accountant)), named=st.booleans())
     def create(self, accountant: Accountant, named: bool) -> None:

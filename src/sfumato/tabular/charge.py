@@ -18,7 +18,7 @@ import msgspec
 import polars as pl
 
 from sfumato.dp.ledger.ledger import Ledger
-from sfumato.dp.ledger.places import LedgerPlace
+from sfumato.dp.ledger.places import LedgerPlace, ledger_file
 from sfumato.dp.ledger.till import Purchase, list_outside, pay
 from sfumato.dp.rows import open_rows
 from sfumato.errors import InputError
@@ -108,8 +108,9 @@ class Charge:
         """Return the version of the rows that the table holds; refuse rows that the ledger does not know."""
         version = ledger.version
         if self._fingerprint(table) != ledger.facts_of(version).get("fingerprint"):
+            shown = ledger_file(self.ledger) or ledger.name  # an address without its user
             raise InputError(
-                f"the data are not those that ledger '{ledger.name}' was made for; name their file, or declare the "
+                f"the data are not those that ledger '{shown}' was made for; name their file, or declare the "
                 "change with `sfumato budget new-version`"
             )
         return version
