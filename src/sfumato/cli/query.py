@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from sfumato.cli.budget import LedgerFile
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, FormulaChoice, Whole
+from sfumato.cli.options import Flag, FormulaChoice, Whole, as_place
 from sfumato.cli.progress import steps
 from sfumato.cli.tables import PublicOptions
 from sfumato.core.files import Staging
@@ -22,19 +21,21 @@ if TYPE_CHECKING:
     from sfumato.dp.answer import Answer
     from sfumato.dp.questions.query import Query
 
+ANALYST = "analyst"
+LedgerPlace = Annotated[Path | str, Parameter(name="LEDGER", converter=as_place)]
 Question = Annotated[str, Parameter(name="SQL")]
 Given = Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=VALUES", show_default=False)]
 
 
 def query(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     question: Question,
     /,
     *,
     epsilon: str | None = None,
     rho: str | None = None,
     delta: str = "0",
-    analyst: str = "analyst",
+    analyst: str = ANALYST,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
@@ -54,7 +55,7 @@ def query(
     budget left is too small.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger file, or https://HOST/DATASET of a curator, with the token in $SFUMATO_TOKEN.
         question: SELECT of COUNT, SUM, AVG, VAR_POP, MIN, MAX, MEDIAN, QUANTILE, BOUNDS with JOIN, WHERE, GROUP BY.
         epsilon: The price; under a zcdp ledger it buys ρ = ε²/2.
         rho: The price under a zcdp ledger.
@@ -86,14 +87,14 @@ def query(
     ):
         files, names = AnswerFiles.place(staging, output, plot), naming.build()  # before anything is paid
         step("asking")
-        data: Any = None
-        if engine.spark:
-            from sfumato.engines.spark.queries import SparkRows
-
-            data = SparkRows.of_ledger(ledger, engine.master)
-        session = Session.open(ledger, data=data)
-        asked = with_given(session.question(question, public=tables.tables()), keys, candidates)
-        answer = session.ask(asked, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "post": post, "rows": rows}
+        if isinstance(ledger, str):
+            refuse_local(analyst, engine, tables)
+            answer = asked_of_curator(ledger, question, keys, candidates, price)
+        else:
+            session = Session.open(ledger, data=_spark_rows(ledger, engine))
+            asked = with_given(session.question(question, public=tables.tables()), keys, candidates)
+            answer = session.ask(asked, analyst=analyst, **price)
         files.write(answer, draw, names, formulas)
     if json:
         sys.stdout.write(answer.to_json() + "\n")
@@ -119,6 +120,33 @@ def with_given(asked: Query, keys: Sequence[str], candidates: Sequence[str]) -> 
     return asked
 
 
+def asked_of_curator(
+    address: str, question: str, keys: Sequence[str], candidates: Sequence[str], price: dict[str, Any]
+) -> Answer:
+    """Return the answer of a curator; keys and candidates are put into the question here, by its public schema."""
+    from sfumato.client import Curator
+
+    curator = Curator.of_environment(address)
+    asked = with_given(curator.question(question), keys, candidates) if keys or candidates else question
+    return curator.ask(asked, **price)
+
+
+def refuse_local(analyst: str, engine: EngineOptions, tables: PublicOptions) -> None:
+    """Refuse options that need the rows, or another name, where a curator is asked."""
+    named = {"--analyst": analyst != ANALYST, "--engine": engine.spark, "--public": bool(tables.files)}
+    for option, given in named.items():
+        if given:
+            raise ParameterError(f"{option} is for a ledger on this machine; a curator knows you by your token alone")
+
+
+def _spark_rows(ledger: Path, engine: EngineOptions) -> Any:
+    if not engine.spark:
+        return None
+    from sfumato.engines.spark.queries import SparkRows
+
+    return SparkRows.of_ledger(ledger, engine.master)
+
+
 def _named(option: str, flag: str) -> tuple[str, str]:
     name, between, values = option.partition("=")
     if not (name and between and values):
@@ -135,8 +163,10 @@ def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
     return (answer.rows if formulas == "keep" else neutralise(answer.rows).frame).write_csv()
 
 
-def _files_read(ledger: Path) -> list[str | Path | None]:
-    """Return the ledger's own file and those of its rows."""
+def _files_read(ledger: Path | str) -> list[str | Path | None]:
+    """Return the ledger's own file and those of its rows; a curator's are elsewhere."""
+    if isinstance(ledger, str):
+        return []
     from sfumato.dp.dataset import facts_by_table
     from sfumato.dp.ledger.ledger import Ledger
 
