@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
-from curator_calls import COUNT, Door
+from curator_calls import COUNT, Door, listening
 
 import sfumato as sf
 from sfumato.cli.main import run
@@ -17,9 +14,6 @@ from sfumato.client import Curator
 from sfumato.client.http import CuratorBudgetError, CuratorError, refusal
 from sfumato.dp.session import Session
 from sfumato.errors import InputError, ParameterError, UnavailableError
-from sfumato.serve.app import application
-from sfumato.serve.run import listen
-from sfumato.serve.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +26,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Door
     patch.setenv("XDG_STATE_HOME", str(folder / "state"))
     door = Door.make(folder)
     assert door.register(epsilon="100", shares={"ana": "90", "bo": "9"}).status == 201
-    listener = listen(Settings(port=0))
-    config = uvicorn.Config(application(door.server, door.lines.append), log_config=None, lifespan="off", ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started and time.monotonic() < until:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}", door
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    with listening(door) as address:
+        yield address, door
     door.server.close()
     patch.undo()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from curator_calls import COUNT, ROWS, Door, amounts
 
 import sfumato as sf
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.serve import answers
 from sfumato.serve.home import Home
 
 BODY = {"sql": COUNT, "epsilon": "0.25"}
@@ -175,3 +177,15 @@ def test_the_answer_is_what_a_session_gives(rides: Door) -> None:
     answer = session.sql(COUNT, "0.25", analyst="ana")
     assert str(answer.spent) == "nothing"
     assert [column["values"] for column in stored["columns"]] == [column.values for column in answer.stored.columns]
+
+
+def test_old_answers_are_forgotten_and_stay_free(rides: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "MOST_KEPT", 3)
+    for number in range(5):
+        assert rides.ask("ana", {**BODY, "epsilon": f"0.0{number + 1}"}, f"k{number}").status == 200
+    assert len(rides.call("GET", "/api/v1/answers", "ana").json()["items"]) == 3
+    again = rides.ask("ana", {**BODY, "epsilon": "0.01"}, "k0")
+    assert again.json()["spent"] == amounts()
+    monkeypatch.setattr(answers, "MOST_BYTES", 1)
+    assert rides.ask("ana", BODY).status == 200
+    assert len(rides.call("GET", "/api/v1/answers", "ana").json()["items"]) == 1

@@ -163,7 +163,7 @@ def test_what_breaks_is_told_to_nobody(rides: Door, monkeypatch: pytest.MonkeyPa
 def test_the_home_folder_is_for_its_owner_alone(rides: Door) -> None:
     home = rides.server.home.path
     for entry in [home, *home.rglob("*")]:
-        assert entry.stat().st_mode & 0o077 == 0 or entry.parent.name == "rides", entry
+        assert entry.stat().st_mode & 0o077 == 0, entry
     assert (home / "data" / "rides").stat().st_mode & 0o077 == 0
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from typing import Any
 from sfumato.serve.accounts import Role, open_account
 from sfumato.serve.app import application
 from sfumato.serve.home import Home
+from sfumato.serve.run import listen
 from sfumato.serve.server import Server
 from sfumato.serve.settings import Settings
 from sfumato.serve.tokens import Scope, issue_token, scopes_of
@@ -170,3 +174,23 @@ class Door:
     def ask(self, who: str, body: Any, key: str | None = None, name: str = "rides") -> Reply:
         headers = [] if key is None else [("idempotency-key", key)]
         return self.call("POST", f"/api/v1/data-sets/{name}/ask", who, body, headers)
+
+
+@contextmanager
+def listening(door: Door) -> Iterator[str]:
+    """Give the address of a curator that listens on a real socket while the block runs."""
+    import uvicorn
+
+    with listen(Settings(port=0)) as listener:
+        config = uvicorn.Config(application(door.server, door.lines.append), log_config=None, lifespan="off", ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        until = time.monotonic() + 30
+        while not server.started and time.monotonic() < until:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

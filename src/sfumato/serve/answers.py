@@ -20,6 +20,7 @@ from sfumato.serve import acts
 from sfumato.serve.home import Home
 from sfumato.serve.problems import Problem
 
+MOST_KEPT, MOST_BYTES = 1000, 256 << 20  # of one account
 KEY = re.compile(r"[!-~]{1,200}")
 
 
@@ -58,7 +59,20 @@ def answer_once(home: Home, asked: Asked, answer: Callable[[], AnswerReply]) -> 
         raise
     with home.database.writing() as book:
         book.execute("UPDATE answer SET reply = ? WHERE id = ?", (reply, number))
+        _forget_oldest(book, asked.account)
     return reply
+
+
+def _forget_oldest(book: sqlite3.Connection, account: str) -> None:
+    """Take away what an account was given long ago: the ledger still has the numbers, and the disk has an end."""
+    sql = "SELECT rowid, LENGTH(reply) AS bytes FROM answer WHERE account = ? AND reply IS NOT NULL ORDER BY rowid DESC"
+    kept = size = 0
+    for row in book.execute(sql, (account,)):
+        kept, size = kept + 1, size + row["bytes"]
+        if kept > MOST_KEPT or (size > MOST_BYTES and kept > 1):
+            sql = "DELETE FROM answer WHERE account = ? AND reply IS NOT NULL AND rowid <= ?"
+            book.execute(sql, (account, row["rowid"]))
+            return
 
 
 def _begin(home: Home, asked: Asked, number: str) -> bytes | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.dp.questions.query import Query
     from sfumato.dp.session import Session
 
+COURTEOUS = 10
 PAGES = Path("/proc/self/statm")
 BROKEN = "the question could not be answered; its steward is told"
 Tell = Callable[[jobs.Word], None]
@@ -33,6 +34,8 @@ def work_off(connection: socket.socket) -> None:
     order = jobs.receive_frame(connection, jobs.Order)
     if order is None:
         return
+    if not isinstance(order.job, jobs.Ask):
+        os.nice(COURTEOUS)  # what is free must not make what has a deadline late
     limit(order.memory, order.seconds)
 
     def tell(word: jobs.Word) -> None:

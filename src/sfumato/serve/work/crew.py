@@ -2,7 +2,7 @@
 
 What an analyst can see of a worker is bounded (Haeberlen, Pierce & Narayan 2011, section 4): the outcome leaves when
 the library lets it, at the ledger's deadline; a worker that died, broke or took longer freezes the ledger, and that
-refusal leaves at one later time, whatever it was.
+refusal leaves at one later time in the same words, whatever it was.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TZ", "HOME", "SFUMATO_CACH
              "XDG_STATE_HOME", "XDG_CACHE_HOME", "COVERAGE_PROCESS_START")  # fmt: skip
 BUSY = "as many questions as this server takes at once are being answered; ask again in a moment"
 OWN_BUSY = f"{OF_ONE} of your questions are being answered; wait for them"
-NO_ANSWER = (
-    "the question was not answered in time, so the data set is frozen until its steward lifts that; what was charged "
+WHY = "a worker ended without an answer, or not in time"
+NOT_BEGUN = "the question needs more memory or time than a worker has here before it looks at rows; nothing was charged"
+TOLD = {"input", "budget"}  # refusals that leave when the library lets them
+FROZEN = (
+    "the data set is frozen, since a question was not answered in time, until its steward lifts that; what was charged "
     "stays charged"
 )
 
@@ -90,6 +93,11 @@ class Worker:
         """Return the worker at the other end, None where none came."""
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         return cls(connection, descriptors[0]) if descriptors else None
+
+    def order(self, order: jobs.Order) -> None:
+        """Give it its job; one that has died already will say nothing."""
+        with suppress(OSError):
+            jobs.send_frame(self.connection, order)
 
     def word(self, until: float) -> jobs.Word | None:
         """Return the next word, None where it has died or says nothing until a moment."""
@@ -172,18 +180,19 @@ class Crew:
         control = self._control
         if control is None:
             return None
+        ours, theirs = socket.socketpair()
         try:
-            if not self._ready:
-                control.settimeout(STARTING)
-                self._ready = control.recv(1) == READY
-            ours, theirs = socket.socketpair()
             with theirs:
+                if not self._ready:
+                    control.settimeout(STARTING)
+                    self._ready = control.recv(1) == READY
                 socket.send_fds(control, [b"w"], [theirs.fileno()])
             ours.settimeout(OPENING)
             worker = Worker.greet(ours) if self._ready else None
         except OSError:
             worker = None
         if worker is None:
+            ours.close()
             self._drop()
         return worker
 
@@ -192,19 +201,20 @@ class Crew:
         with self.asking.taken(job.analyst):
             worker = self._worker()
             try:
-                jobs.send_frame(worker.connection, self._order(job, 86_400 + int(OPENING)))
+                worker.order(self._order(job, 86_400 + int(OPENING)))
                 word = worker.word(time.monotonic() + OPENING)
                 if not isinstance(word, jobs.Begun):
-                    return word or jobs.Refused("input", "the question could not be prepared; nothing was charged")
+                    return word or jobs.Refused("input", NOT_BEGUN)
                 last = time.monotonic() + word.deadline + GRACE
                 found = worker.word(last)
             finally:
                 worker.end()
-            if isinstance(found, jobs.Done | jobs.Refused) and not _broke(found):
+            if isinstance(found, jobs.Done) or (isinstance(found, jobs.Refused) and found.kind in TOLD):
                 return found
-            freeze("a worker ended without an answer, or not in time")
             time.sleep(max(0.0, last - time.monotonic()))
-            return jobs.Refused("frozen", NO_ANSWER)
+            if not isinstance(found, jobs.Refused) or found.kind == "broken":
+                freeze(WHY)  # not before: others can see when a data set is frozen
+            return jobs.Refused("frozen", FROZEN)
 
     def do(self, job: jobs.Rehearse | jobs.MakePlan | jobs.Register, account: str) -> jobs.Done | jobs.Refused:
         """Return the outcome of a job that answers nothing about rows."""
@@ -212,7 +222,7 @@ class Crew:
         with self.free.taken(account):
             worker = self._worker()
             try:
-                jobs.send_frame(worker.connection, self._order(job, seconds))
+                worker.order(self._order(job, seconds))
                 found = worker.word(time.monotonic() + seconds)
             finally:
                 worker.end()
@@ -222,7 +232,3 @@ class Crew:
 
     def _order(self, job: jobs.Job, seconds: int) -> jobs.Order:
         return jobs.Order(job, self._memory, seconds, f"{self._home}{os.sep}")
-
-
-def _broke(found: jobs.Done | jobs.Refused) -> bool:
-    return isinstance(found, jobs.Refused) and found.kind == "broken"
