@@ -39,14 +39,10 @@ def file_name(text: str) -> str:
     'rides.csv.gz'
     >>> file_name("rides.csv\0")
     Traceback (most recent call last):
-    sfumato.errors.InputError: the file's name is not usable; give up to 63 of a-z, 0-9 and _, a letter first, then \
-.csv, .csv.gz or .parquet
+    sfumato.errors.InputError: the file's name is not usable; give a-z, 0-9 and _, then .csv, .csv.gz or .parquet
     """
     if not re.fullmatch(FILE, text):
-        raise InputError(
-            "the file's name is not usable; give up to 63 of a-z, 0-9 and _, a letter first, then .csv, .csv.gz or "
-            ".parquet"
-        )
+        raise InputError("the file's name is not usable; give a-z, 0-9 and _, then .csv, .csv.gz or .parquet")
     return text
 
 
