@@ -20,6 +20,7 @@ import growth
 import growth_plot
 import lattice
 import ledger
+import ledger_postgres
 import local
 import local_recoding
 import machine
@@ -67,6 +68,7 @@ DOORS: dict[str, tuple[Part, ...]] = {
         query_language,
         promise,
         ledger,
+        ledger_postgres,
         local,
         noise,
         stream_paper,

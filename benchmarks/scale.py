@@ -1,7 +1,8 @@
 """Run the scale benchmark, each job in a process of its own, write the record and fill the page from it.
 
 `python benchmarks/scale.py [SMALL LARGE]`: rows of the two tables, 10 and 100 million unless given. Folders go to the
-place that TMPDIR names and are removed as soon as no job needs them.
+place that TMPDIR names and are removed as soon as no job needs them. `python benchmarks/scale.py --update JOB` measures
+one job anew, and what it measured takes its place in the record.
 """
 
 from __future__ import annotations
@@ -86,13 +87,14 @@ def middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def plans(small: int, large: int) -> list[list[tuple[str, int]]]:
     """Return what runs, group by group; the longest, polishing to the very end, comes last."""
-    few, fewer, points = small // 10, small // 40, small // 10
+    few, fewer, points, fewest = small // 10, small // 40, small // 10, small // 50
     return [
         [("generate", small // 4), ("single", small // 4)],
         [("generate", small), *((job, small) for job in ("single", "bare", "table", "query"))],
         [("generate", large), *((job, large) for job in ("bare", "table", "query"))],
         [("generate_wide", small), ("wide", small), ("parts", small)],
         [("generate_records", few), ("stream", few), ("generate_records", fewer), ("stream", fewer)],
+        [("generate_records", few), ("topic", few), ("generate_records", fewest), ("topic", fewest)],
         [("generate_points", points), ("blocks", points), ("single_blocks", points)],
     ]
 
@@ -132,8 +134,23 @@ def fits(record: ScaleRecord, large: int) -> bool:
     return needed < ROOM * int(record.machine["memory_bytes"]) and not done(record, "single", large)
 
 
+def update(job: str) -> None:
+    """Measure one job anew and put what it measured into the record and the page."""
+    record = from_text(FILE.read_text(encoding="utf-8"))
+    plan = next(plan for plan in plans(*record.sizes) if any(name == job for name, _ in plan))
+    wanted = [(name, rows) for name, rows in plan if name == job or name.startswith("generate")]
+    with tempfile.TemporaryDirectory(prefix="sfumato-scale-") as place:
+        found = tuple(jobs(Path(place), wanted))
+    record = replace(record, runs=(*(run for run in record.runs if run["job"] != job), *found))
+    FILE.write_text(as_text(record), encoding="utf-8")
+    scale_page.write(record)
+
+
 def main(arguments: list[str]) -> None:
     """Measure, record, fill the page."""
+    if arguments[:1] == ["--update"]:
+        update(arguments[1])
+        return
     small, large = (int(text) for text in arguments) if arguments else SIZES
     record = measured(small, large)
     FILE.write_text(as_text(record), encoding="utf-8")

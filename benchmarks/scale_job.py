@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from scale_events import counted, most_kept
 from scale_kinds import blocks, generate_points, generate_records, single_blocks, stream
+from scale_topic import topic
 
 import sfumato as sf
 from sfumato.dp.ledger.terms import Terms
@@ -30,6 +31,7 @@ ROWS_OF_FILE = 2_500_000
 PLACES = 57
 FINER = 6  # times as many birthplaces in the table whose distinct rows are many
 PARTS = 8
+JARS = Path.home() / ".cache" / "sfumato-spark-kafka"  # which tests/engines/spark/streams/kafka_jars.xml brings
 
 
 def session(folder: Path) -> SparkSession:
@@ -43,6 +45,8 @@ def session(folder: Path) -> SparkSession:
     ]
     (folder / "conf" / "spark-defaults.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
     os.environ["SPARK_CONF_DIR"] = str(folder / "conf")
+    if JARS.is_dir():
+        os.environ.setdefault("SFUMATO_SPARK_JARS", str(JARS))
     os.environ["JAVA_TOOL_OPTIONS"] = f"-Xlog:gc:file={folder / 'gc.log'}"
     from sfumato.engines.spark import spark_session
 
@@ -168,10 +172,10 @@ def peak_mib(process: int) -> int:
 
 def measured(work: Callable[[], dict[str, Any]], machine: int | None) -> dict[str, Any]:
     """Return what a job measured, its seconds, and the most memory of Python and of the virtual machine."""
-    start = time.perf_counter()
+    load, start = os.getloadavg()[0], time.perf_counter()
     found = work()
     seconds = time.perf_counter() - start
-    found = {"seconds": seconds, "python_mib": peak_mib(os.getpid())} | found
+    found = {"seconds": seconds, "python_mib": peak_mib(os.getpid()), "load": load} | found
     return found if machine is None else found | {"driver_mib": peak_mib(machine)}
 
 
@@ -185,6 +189,7 @@ ON_SPARK = {
     "query": query,
     "blocks": blocks,
     "stream": stream,
+    "topic": topic,
 }
 HERE = {
     "single": single,

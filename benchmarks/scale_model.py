@@ -6,6 +6,7 @@ is taken to overlap (the bulk-synchronous reading of Valiant 1990, "A bridging m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -207,6 +208,31 @@ class Streaming:
 
     core_seconds: float
     state_bytes: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a record of a stream from a topic of Kafka costs: core-seconds of Spark and of the broker, and its bytes."""
+
+    core_seconds: float
+    broker_seconds: float
+    log_bytes: float
+
+    def speed(self, cluster: Cluster) -> float:
+        """Records a second on all cores of a cluster."""
+        return cluster.executors * cluster.cores / self.core_seconds
+
+    def brokers(self, cluster: Cluster) -> int:
+        """How many brokers send that much, each with the cores and the link of an executor."""
+        busy = max(self.log_bytes / cluster.link, self.broker_seconds / cluster.cores)
+        return max(1, math.ceil(self.speed(cluster) * busy))
+
+
+def reading(record: ScaleRecord) -> Reading:
+    """Return the fitted costs of a stream from a topic."""
+    runs = record.all("topic")
+    kinds = ("cpu_seconds", "broker_seconds", "log_bytes")
+    return Reading(*(Line.through((run["rows"], run[kind]) for run in runs).each for kind in kinds))
 
 
 def streaming(record: ScaleRecord) -> Streaming:

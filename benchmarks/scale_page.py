@@ -20,6 +20,7 @@ from scale_model import (
     most_distinct,
     most_rows,
     predict,
+    reading,
     single,
     streaming,
     ways,
@@ -35,6 +36,9 @@ GIB = 2**30
 WIDTH = 120
 MEMORIES = (16, 64, 256)
 KEYS = 1e6
+OWN_LOAD = 1.5  # processes for each core that the benchmark itself may have
+ALONE = "Nothing else took the cores."
+OTHERS = "Other work took most of the cores, so the time on the clock says little; the model takes processor time."
 
 
 def write(record: ScaleRecord) -> None:
@@ -121,7 +125,8 @@ def parts(record: ScaleRecord) -> str:
 def model(record: ScaleRecord) -> str:
     """Return the fitted costs as a table."""
     few, many = ways(record)
-    point, stream, asked = distinct(record), streaming(record), asking(record)
+    point, stream, asked, topic = distinct(record), streaming(record), asking(record), reading(record)
+    logged = f"{topic.broker_seconds * 1e6:.2g} µs of a broker's core and {topic.log_bytes:.3g} bytes for a record"
     lines = [
         *_way_lines(few),
         *_way_lines(many),
@@ -133,6 +138,10 @@ def model(record: ScaleRecord) -> str:
         (
             "stream",
             f"{1 / stream.core_seconds:,.0f} records a second on a core; {in_bytes(stream.state_bytes)} for a key",
+        ),
+        (
+            "stream from Kafka",
+            f"{1 / topic.core_seconds:,.0f} records a second on a core; {logged}",
         ),
         ("ledger, when made or opened", _seconds_words(asked.ledger, record.cores)),
         ("question", _seconds_words(asked.question, record.cores)),
@@ -167,11 +176,33 @@ def predictions(record: ScaleRecord) -> str:
             lines.append((way.name, power(rows), *spent, in_bytes(found.disk)))
     head = ("table", "rows", "compute", "network", "driver", "together", "disk of an executor")
     stream, cores = streaming(record), CLUSTER.executors * CLUSTER.cores
+    topic = reading(record)
     said = _wrapped(
         f"A stream there: {cores / stream.core_seconds / 1e6:.3g} million records a second; a million keys keep "
-        f"{in_bytes(KEYS * stream.state_bytes)} of state."
+        f"{in_bytes(KEYS * stream.state_bytes)} of state. A stream from Kafka there, a record to a message: "
+        f"{topic.speed(CLUSTER) / 1e6:.3g} million records a second from a topic of at least {cores} partitions, since "
+        f"one core reads a partition; brokers with the cores and the link of an executor that send as much: "
+        f"{topic.brokers(CLUSTER)}."
     )
     return f"Predicted, not measured, for {CLUSTER.words}:\n\n{table_of(head, lines)}\n\n{said}"
+
+
+def topics(record: ScaleRecord) -> str:
+    """Return under which conditions streams from Kafka were measured."""
+    runs = record.all("topic")
+    told = " and ".join(
+        f"{many_of(run['rows'])} records ({run['cpu_seconds']:.1f} s of a core for Spark, {run['broker_seconds']:.1f} "
+        f"s for the broker, {run['seconds']:.1f} s on the clock)"
+        for run in runs
+    )
+    most = max(run["runs"] for run in runs)
+    often = "a run each" if most == 1 else f"means of {most:g} runs each"
+    loads = " and ".join(f"{run['load']:.1f}" for run in runs)
+    busy = max(run["load"] for run in runs) > OWN_LOAD * record.cores
+    return _wrapped(
+        f"Streams from Kafka, {often}: {told}. The broker ran on the same {record.cores} cores. Load of the machine "
+        f"when the runs began (mean of a minute, the benchmark itself included): {loads}. {OTHERS if busy else ALONE}"
+    )
 
 
 def limits(record: ScaleRecord) -> str:
@@ -228,5 +259,5 @@ def _wrapped(text: str) -> str:
 
 
 BLOCKS: dict[str, Callable[[ScaleRecord], str]] = {
-    block.__name__: block for block in (machine, goals, runs, parts, model, predictions, limits, pays)
+    block.__name__: block for block in (machine, goals, runs, parts, topics, model, predictions, limits, pays)
 }

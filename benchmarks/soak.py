@@ -96,8 +96,12 @@ class Redis:
 
     def __init__(self, port: int) -> None:
         import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
 
-        self.place, self._client, self._fed, self._last = f"redis://127.0.0.1:{port}", redis.Redis(port=port), 0, "0-0"
+        once = Retry(NoBackoff(), 0)  # a pipeline that is sent again would add its entries twice
+        self._client = redis.Redis(port=port, socket_timeout=None, retry=once)
+        self.place, self._fed, self._last = f"redis://127.0.0.1:{port}", 0, "0-0"
         self._client.xadd("in", {"data": b"x"}, id="0-1")
         self._client.xdel("in", "0-1")
 

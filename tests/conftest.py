@@ -11,23 +11,31 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from ledger_places import Ledgers
     from pyspark.sql import SparkSession
 
 NO_DATA = "needs real data: set SFUMATO_DATA to their folder"
 NO_SERVER = "needs a PostgreSQL server: set SFUMATO_POSTGRES to its address, postgresql://user@host/database"
 NO_SPARK = "needs pyspark and Java 17"
 NO_BROWSER = "no Chromium on this machine"
+NO_NODE = "no Node on this machine"
 NO_BROKER = "no broker to start on this machine"
 NO_KAFKA = "needs a Kafka broker"
+NO_SPARK_KAFKA = "needs Spark's jars for Kafka"
 REQUIRED = {
     NO_DATA: "SFUMATO_REQUIRE_DATA",
     NO_SERVER: "SFUMATO_REQUIRE_POSTGRES",
     NO_SPARK: "SFUMATO_REQUIRE_SPARK",
     NO_BROWSER: "SFUMATO_REQUIRE_CHROMIUM",
+    NO_NODE: "SFUMATO_REQUIRE_NODE",
     NO_BROKER: "SFUMATO_REQUIRE_BROKERS",
     NO_KAFKA: "SFUMATO_REQUIRE_KAFKA",
+    NO_SPARK_KAFKA: "SFUMATO_REQUIRE_SPARK_KAFKA",
 }
 
+JARS = Path.home() / ".cache" / "sfumato-spark-kafka"  # which tests/engines/spark/streams/kafka_jars.xml brings
+if "SFUMATO_SPARK_JARS" not in os.environ and any(JARS.glob("*.jar")):
+    os.environ["SFUMATO_SPARK_JARS"] = str(JARS)
 os.environ["SFUMATO_QUIET"] = "1"  # commands that tests start say nothing of compiling, which only the first ones do
 
 settings.register_profile(
@@ -58,6 +66,16 @@ def postgres() -> str:
     if not address:
         pytest.skip(NO_SERVER)
     return address
+
+
+@pytest.fixture(params=["file", "postgres"])
+def ledgers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledgers]:
+    """Give the places of a test's ledgers: files, and schemas of PostgreSQL where a server is there."""
+    from ledger_places import Files, Schemas
+
+    made = Files(tmp_path) if request.param == "file" else Schemas(request.getfixturevalue("postgres"))
+    yield made
+    made.clear()
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scale import jobs, middle, plans
 from scale_events import counted, most_kept
 from scale_goals import goal_rows
-from scale_model import Cluster, Line, Way, asking, distinct, most_rows, predict, single, streaming, ways
-from scale_page import BLOCK, BLOCKS, PAGE, filled, predictions
+from scale_model import Cluster, Line, Way, asking, distinct, most_rows, predict, reading, single, streaming, ways
+from scale_page import BLOCK, BLOCKS, PAGE, filled, predictions, topics
 from scale_record import FILE, ScaleRecord, as_text, from_text
 
 costs = st.floats(1e-3, 1e3)
@@ -64,6 +64,11 @@ def made() -> ScaleRecord:
         {"job": "stream", "rows": rows, "seconds": 5 + rows * 1e-5, "keys": 16, "state_bytes": 16_000, **TASK}
         for rows in (25_000, 100_000)
     ]
+    topic: dict[str, Any] = {"job": "topic", "seconds": 9.0, "load": 0.5, "runs": 1, **TASK}
+    streams += [
+        topic | {"rows": rows, "cpu_seconds": 9 + rows * 4e-5, "broker_seconds": rows * 1e-6, "log_bytes": 40 * rows}
+        for rows in (20_000, 100_000)
+    ]
     machine = {"cpu": "abacus", "cores": 2, "memory_bytes": 2**34, "java": "17", "python": "3", "versions": {"x": "1"}}
     return ScaleRecord(machine, (SMALL, LARGE), 2, (*tables, *others, *each, *streams))
 
@@ -101,6 +106,8 @@ def test_the_model_finds_the_costs_that_the_runs_were_made_with() -> None:
     assert single(made()).most_rows(2**30) == pytest.approx((2**30 - 100 * 2**20) / 50)
     assert streaming(made()).core_seconds == pytest.approx(2e-5)
     assert streaming(made()).state_bytes == 1000
+    assert (reading(made()).core_seconds, reading(made()).log_bytes) == pytest.approx((4e-5, 40))
+    assert reading(made()).broker_seconds == pytest.approx(1e-6)
     assert (asking(made()).ledger.fixed, asking(made()).question.fixed) == pytest.approx((1, 2))
     assert (asking(made()).ledger.each, asking(made()).question.each) == pytest.approx((3e-6, 1e-6))
 
@@ -135,6 +142,21 @@ def _slower(run: dict[str, Any]) -> dict[str, Any]:
 
 def test_predictions_are_called_so() -> None:
     assert predictions(made()).startswith("Predicted, not measured, for 32 executors of 8 cores, 10 Gbit/s each")
+
+
+def test_brokers_are_as_many_as_the_readers_links_need() -> None:
+    cluster = Cluster(executors=10, cores=4, link=1e7)
+    assert reading(made()).speed(cluster) == pytest.approx(1e6)
+    assert reading(made()).brokers(cluster) == 4
+    assert reading(made()).brokers(replace(cluster, link=1e10)) == 1
+    slow = replace(reading(made()), broker_seconds=2e-5)
+    assert slow.brokers(cluster) == 5  # twenty cores of brokers, four to each
+
+
+def test_a_measurement_beside_other_work_says_so() -> None:
+    assert "Nothing else took the cores" in " ".join(topics(made()).split())
+    busy = tuple({**run, "load": 4.0} if run["job"] == "topic" else run for run in made().runs)
+    assert "Other work took most of the cores" in " ".join(topics(replace(made(), runs=busy)).split())
 
 
 def test_a_record_is_read_as_it_was_written() -> None:

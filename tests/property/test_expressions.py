@@ -44,7 +44,7 @@ def cells(values: list[Value], dialect: Dialect, source: SqlTable) -> tuple[str,
     statement = Statement(Request((Count(),), ProtectRows(), stages=(ID, *stages)), SCHEMA, source, dialect)
     statement.parameters.clear()  # of the whole statement, which is not run
     names = ", ".join(statement.cell(name) for name in ("row", *(stage.attribute.name for stage in stages)))
-    return f"SELECT {names} FROM ({statement._staged(statement._cells())}) AS made", statement.parameters
+    return f"SELECT {names} FROM ({statement._staged()}) AS made", statement.parameters
 
 
 def agree(values: list[Value], found: list[tuple[Any, ...]]) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from ledger_places import Files, Ledgers, Schemas
 
 from sfumato.dp.ledger.ledger import Debit, Ledger
 from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.promise.cost import Accountant, Budget, Cost, amount
 
+NO_SERVER = "needs a PostgreSQL server: set SFUMATO_POSTGRES to its address, postgresql://user@host/database"
 NAMES = ["ana", "bea", "eve"]
 QUESTIONS = st.sampled_from(["count", "median\n'x' -- ε"])
 ANALYSTS = st.sampled_from(NAMES)
@@ -56,14 +61,20 @@ class Twin:
 class LedgerMachine(RuleBasedStateMachine):
     """Every step is done to both; whatever can be seen must agree."""
 
+    server: ClassVar[str | None] = None
+
+    def _ledgers(self) -> Ledgers:
+        return Files(self.folder) if self.server is None else Schemas(self.server)
+
     @initialize(accountant=st.sampled_from(list(Accountant)), named=st.booleans())
     def create(self, accountant: Accountant, named: bool) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        self.path = self.folder / "model.ledger"
+        self.ledgers = self._ledgers()
+        self.place = self.ledgers.at()
         self.accountant = accountant
         budget = Budget("0.55") if accountant is Accountant.PURE else Budget(3, "1e-5", accountant, rho="0.2")
         shares = {"ana": amount("0.3"), "bea": amount("2")} if named else None
-        self.ledger = Ledger.create(self.path, budget, {"version": 1}, analysts=shares)
+        self.ledger = Ledger.create(self.place, budget, {"version": 1}, analysts=shares)
         self.total = Fraction("0.55") if accountant is Accountant.PURE else Fraction("0.2")
         own = None if shares is None else {name: self._coin(share, budget) for name, share in shares.items()}
         self.twin = Twin(self.total, own)
@@ -131,7 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.ledger = Ledger.open(self.path)
+        self.ledger = Ledger.open(self.place)
 
     @invariant()
     def agree(self) -> None:
@@ -149,8 +160,17 @@ class LedgerMachine(RuleBasedStateMachine):
             assert self._number(self.ledger.left_for(analyst)) == min(share, self.total - self.twin.spent())
 
     def teardown(self) -> None:
+        self.ledgers.clear()
         shutil.rmtree(self.folder)
+
+
+class ServerMachine(LedgerMachine):
+    """The same on a server."""
+
+    server = os.environ.get("SFUMATO_POSTGRES", "")
 
 
 TestLedgerModel = LedgerMachine.TestCase
 TestLedgerModel.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True)
+TestServerModel = pytest.mark.skipif(not ServerMachine.server, reason=NO_SERVER)(ServerMachine.TestCase)
+TestServerModel.settings = settings(max_examples=10, stateful_step_count=30, deadline=None, derandomize=True)

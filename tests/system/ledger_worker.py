@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.dp.ledger.ledger import Debit, Ledger
-from sfumato.dp.ledger.sqlite import SqliteStore
+from sfumato.dp.ledger.places import store_of
 from sfumato.errors import BudgetExceeded, InputError
 from sfumato.promise import Cost
 
@@ -104,8 +104,7 @@ class Worker:
         """Read what was spent, from a ledger that is opened anew every other time."""
 
         def work() -> dict[str, Any]:
-            store = SqliteStore(Path(sys.argv[1]))
-            ledger = Ledger.of_store(store) if self.chance.random() < 0.5 else self.ledger
+            ledger = Ledger.of_store(store_of(sys.argv[1])) if self.chance.random() < 0.5 else self.ledger
             return {"spent": str(ledger.spent.epsilon)}
 
         self.call("total", {}, work)

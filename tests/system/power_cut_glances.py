@@ -56,13 +56,15 @@ def created(scene: Scene) -> None:
     """Look at a new ledger: it is whole and known to whoever would make a second one, or not there."""
     from sfumato.core.files.journal import tidy
     from sfumato.dp.ledger.ledger import Ledger
+    from sfumato.dp.ledger.places import store_of
     from sfumato.dp.ledger.register import known_elsewhere
 
     tidy(scene.work / "books")
     ledger = scene.work / APART
     if ledger.exists():
         facts = Ledger.open(ledger).facts
-        assert known_elsewhere(facts, scene.work / "elsewhere" / "second.ledger") == ledger, "a second budget"
+        second = store_of(scene.work / "elsewhere" / "second.ledger")
+        assert known_elsewhere(facts, second) == str(ledger), "a second budget"
     left = {path.name for path in (scene.work / "books").iterdir()} - {Path(APART).name}
     assert not left, f"left over: {sorted(left)}"
     assert not scene.out.read_bytes() or ledger.exists(), "a ledger that was announced is gone"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shutil
 import subprocess
@@ -155,6 +156,26 @@ def test_limits_weights_and_nodes_are_kept_and_told(
     assert sorted((folder / "again.csv").read_text().splitlines()) == sorted(
         (folder / "out.csv").read_text().splitlines()
     )
+
+
+def test_columns_are_weighed_for_a_declared_target(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["anonymize", "patients.csv", *FEW, "--k", "10", "--algorithm", "local-recoding", "--iterations", "20"]
+    assert run([*asked, "-o", "out.csv", "--target", "disease", "--report", "report.html"]) == 0
+    assert "  what columns tell about 'disease' weighs them: " in capsys.readouterr().out
+    assert "What columns tell about 'disease' weighs them: " in html.unescape((folder / "report.html").read_text())
+    told = "Columns were weighed by what they tell about disease, learnt from the rows: those that tell more lose less."
+    assert told in card(folder)["changes"]
+    assert card(folder)["released"]["settings"]["target"] == "disease"
+    assert "weighs them" not in json.dumps(card(folder))
+    assert run([*asked, "-o", "other.csv", "--target", "disease", "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert {"weight of age", "weight of sex", "weight of zip"} <= set(measured)
+    for target, why in {
+        "age": "the target 'age' is a quasi-identifier; name a column that is released as it is",
+        "name": "the target 'name' is left out of the release; name a column that is released",
+        "disaese": "there is no column 'disaese'; did you mean 'disease'",
+    }.items():
+        assert why in refused(folder, capsys, [*asked, "-o", "no.csv", "--target", target])
 
 
 def test_a_schema_file_limits_levels_too(folder: Path) -> None:

@@ -99,6 +99,11 @@ def test_the_page_stands_alone_and_is_marked(folder: Path, capsys: pytest.Captur
             ["--algorithm", "local-recoding", "--k", "5", "--iterations", "50"],
         ),
         (
+            ["--algorithms", "local-recoding", "--k", "5", "--iterations", "50", "--target", "disease"],
+            "local-recoding-k5-target-disease",
+            ["--algorithm", "local-recoding", "--k", "5", "--iterations", "50", "--target", "disease"],
+        ),
+        (
             ["--algorithms", "mdav,datafly", "--k", "5", "--local", "no,yes"],
             "datafly-k5-local",
             ["--algorithm", "datafly", "--k", "5", "--local"],

@@ -102,3 +102,24 @@ def test_what_cannot_be_is_refused(
     assert run([*TOTALS, *options]) == 2
     assert sentence in capsys.readouterr().err
     assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("options", [[], GAUSSIAN, [*GAUSSIAN, "--windows", "9"], [*GAUSSIAN, "--last-windows", "9"]])
+def test_sums_over_bounds_far_from_0_do_not_wrap(folder: Path, options: list[str]) -> None:
+    """Steps of a narrow grid, counted from 0, would leave 64 bits once they are weighted."""
+    (folder / "log.csv").write_text("watts\n" + "1000000000.5\n" * 900)
+    place = TOTALS.index("--bounds")
+    far = [*TOTALS[:place], "--bounds", "1000000000", "1000000001", *TOTALS[place + 3 :], "--delay", "100"]
+    assert run([*far, *(options or ["--epsilon", "2"])]) == 0
+    sums = pl.read_csv(folder / "out.csv")["watts_sum"].to_list()
+    assert sums == pytest.approx([1000000000.5 * 100 * (place + 1) for place in range(9)], rel=1e-6)
+
+
+def test_sums_of_a_secret_number_of_records_far_from_0_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = TOTALS.index("--bounds")
+    far = [*TOTALS[:place], "--bounds", "1000000000", "1000000001", *TOTALS[place + 3 :]]
+    assert run([*far, *CLOCK]) == 2
+    assert "subtract a public number from the values" in capsys.readouterr().err
+    assert not (folder / "out.csv").exists()

@@ -174,6 +174,29 @@ def run_python(page: str) -> None:
         exec(compile(block, page, "exec"), {})  # noqa: S102
 
 
+def test_javascript_of_the_guide_runs(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no Node on this machine")
+    page = "docs/guides/local.md"
+    monkeypatch.chdir(clone)
+    (header,) = (block for block in blocks(page, "python") if "stations.header.json" in block)
+    exec(compile(header, page, "exec"), {})  # noqa: S102
+    program, in_browser = blocks(page, "js")
+    assert in_browser in (ROOT / "clients" / "js" / "README.md").read_text(
+        encoding="utf-8"
+    )  # a page in Chromium runs it
+    (clone / "sfumato-device.js").write_bytes(sf.local.device_script())
+    (clone / "page.mjs").write_text(program, encoding="utf-8")
+    (clone / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    subprocess.run([node, "page.mjs"], check=True)
+    tally = sf.local.tally_report_files(["stations.jsonl"])
+    assert (tally.users, tally.rejected) == (3, {})
+    first, second, third = Path("stations.jsonl").read_text("ascii").splitlines()[1:]
+    assert second == third
+    assert first.rpartition(",")[0] == second.rpartition(",")[0]
+
+
 def test_generated_pages_are_current() -> None:
     for name, text in load(ROOT / "docs" / "make_reference.py").pages().items():
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, f"docs/{name} is stale; run `make docs`"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from ledger_history import Call, Final, Held, faults, read_calls
+from ledger_places import LONG_ON_SERVER, Ledgers, Place
 
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.ledger.verify import verify
@@ -24,23 +25,23 @@ WORKER = Path(__file__).with_name("ledger_worker.py")
 BUDGET = Decimal(1)
 
 
-def started(folder: Path, seed: int, calls: int) -> subprocess.Popen[str]:
-    files = [str(folder / "L"), str(folder / f"{seed}.log"), str(seed), str(calls)]
+def started(place: Place, folder: Path, seed: int, calls: int) -> subprocess.Popen[str]:
+    files = [str(place), str(folder / f"{seed}.log"), str(seed), str(calls)]
     pipes = {"stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, str(WORKER), *files], **pipes)  # type: ignore[call-overload,no-any-return]
 
 
-def run_schedule(folder: Path, workers: int, calls: int, kills: int, seed: int) -> list[Call]:
+def run_schedule(place: Place, folder: Path, workers: int, calls: int, kills: int, seed: int) -> list[Call]:
     """Return the calls of processes that worked at once; as many as `kills` were killed and replaced by new ones."""
     chance = random.Random(seed)  # noqa: S311
-    running = [started(folder, seed + number, calls) for number in range(workers)]
+    running = [started(place, folder, seed + number, calls) for number in range(workers)]
     for number in range(kills):
         victim = running[chance.randrange(len(running))]
         assert victim.stdout is not None
         victim.stdout.readline()
         time.sleep(chance.uniform(0.05, 1.0))
         victim.send_signal(signal.SIGKILL)
-        running.append(started(folder, seed + workers + number, calls))
+        running.append(started(place, folder, seed + workers + number, calls))
     for worker in running:
         worker.communicate(timeout=200)
     return read_calls(sorted(folder.glob("*.log")))
@@ -54,23 +55,24 @@ def final_state(ledger: Ledger) -> Final:
     return Final(ledger.budget.epsilon, ledger.spent.epsilon, ledger.version, entries, answers)
 
 
-def explain(folder: Path, workers: int, calls: int, kills: int, seed: int) -> Counter[str]:
-    ledger = Ledger.create(folder / "L", Budget(BUDGET), {})
-    made = run_schedule(folder, workers, calls, kills, seed)
+def explain(place: Place, folder: Path, workers: int, calls: int, kills: int, seed: int) -> Counter[str]:
+    ledger = Ledger.create(place, Budget(BUDGET), {})
+    made = run_schedule(place, folder, workers, calls, kills, seed)
     ledger.thaw()
     assert faults(made, final_state(ledger)) == []
-    assert verify(folder / "L") == []
+    assert verify(place) == []
     return Counter([call.result.get("how", call.kind) for call in made if call.completed])
 
 
-def test_a_short_schedule_is_explained_by_one_order(tmp_path: Path) -> None:
-    assert explain(tmp_path, workers=2, calls=40, kills=1, seed=5)["charged"] > 5
+@LONG_ON_SERVER
+def test_a_short_schedule_is_explained_by_one_order(ledgers: Ledgers, tmp_path: Path) -> None:
+    assert explain(ledgers.at(), tmp_path, workers=2, calls=40, kills=1, seed=5)["charged"] > 5
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [100, 200])
-def test_long_schedules_with_kills_are_explained_by_one_order(tmp_path: Path, seed: int) -> None:
-    seen = explain(tmp_path, workers=4, calls=150, kills=8, seed=seed)
+def test_long_schedules_with_kills_are_explained_by_one_order(ledgers: Ledgers, tmp_path: Path, seed: int) -> None:
+    seen = explain(ledgers.at(), tmp_path, workers=4, calls=150, kills=8, seed=seed)
     assert min(seen[how] for how in ("charged", "refused", "settle", "find", "total", "version")) > 0
 
 

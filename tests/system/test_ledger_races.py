@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from ledger_places import LONG_ON_SERVER, Ledgers, Place
 
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import BudgetExceeded
@@ -39,8 +39,8 @@ while True:
 """
 
 
-def ask_many(path: Path, asker: int, count: int) -> int:
-    ledger = Ledger.open(path)
+def ask_many(place: Place, asker: int, count: int) -> int:
+    ledger = Ledger.open(place)
     got = 0
     for number in range(count):
         try:
@@ -51,60 +51,50 @@ def ask_many(path: Path, asker: int, count: int) -> int:
     return got
 
 
-def race(path: Path, processes: int, questions: int, affordable: int) -> None:
+def race(ledgers: Ledgers, processes: int, questions: int, affordable: int) -> None:
     """Let processes ask at once and check that exactly what the budget affords was answered."""
-    ledger = Ledger.create(path, Budget(PRICE.epsilon * affordable), {})
+    place = ledgers.at()
+    ledger = Ledger.create(place, Budget(PRICE.epsilon * affordable), {})
     context = multiprocessing.get_context("spawn")
     together = context.Barrier(processes)  # nobody starts before all are there
     with ProcessPoolExecutor(processes, context, initializer=together.wait, initargs=(60,)) as pool:
-        tasks = [pool.submit(ask_many, path, asker, questions // processes) for asker in range(processes)]
+        tasks = [pool.submit(ask_many, place, asker, questions // processes) for asker in range(processes)]
         got = [task.result() for task in tasks]
     records = list(ledger.entries())
     assert sum(got) == affordable == len(records)
     assert all(record.answered for record in records)
     assert ledger.spent == ledger.budget.total
     assert sum(ledger.spent_by(f"analyst {asker}").epsilon for asker in range(processes)) == ledger.budget.epsilon
-    whole(path)
+    ledgers.whole(place)
 
 
-def whole(path: Path) -> None:
-    """Check the file itself, and that the running totals are the sums of the entries."""
-    connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    charged = connection.execute("SELECT epsilon FROM entry WHERE NOT again").fetchall()
-    assert sum((Decimal(text) for (text,) in charged), Decimal(0)) == Ledger.open(path).spent.epsilon
-    unanswered = "SELECT count(*) FROM answer WHERE hash NOT IN (SELECT hash FROM entry WHERE answered)"
-    assert connection.execute(unanswered).fetchone() == (0,)
-    connection.close()
-
-
-def test_a_few_processes_spend_exactly_the_budget(tmp_path: Path) -> None:
-    race(tmp_path / "race.ledger", processes=3, questions=60, affordable=30)
+def test_a_few_processes_spend_exactly_the_budget(ledgers: Ledgers) -> None:
+    race(ledgers, processes=3, questions=60, affordable=30)
 
 
 @pytest.mark.long
-def test_a_thousand_questions_from_eight_processes_spend_exactly_the_budget(tmp_path: Path) -> None:
-    race(tmp_path / "race.ledger", processes=8, questions=1000, affordable=500)
+def test_a_thousand_questions_from_eight_processes_spend_exactly_the_budget(ledgers: Ledgers) -> None:
+    race(ledgers, processes=8, questions=1000, affordable=500)
 
 
-def test_a_ledger_is_opened_while_others_write_in_it(tmp_path: Path) -> None:
+def test_a_ledger_is_opened_while_others_write_in_it(ledgers: Ledgers) -> None:
     """Head and newest link are read at one moment, else a debit between them looks like damage."""
-    path = tmp_path / "busy.ledger"
-    Ledger.create(path, Budget(10**6), {})
-    asker = [sys.executable, "-c", ASKER, str(path)]
+    place = ledgers.at()
+    Ledger.create(place, Budget(10**6), {})
+    asker = [sys.executable, "-c", ASKER, str(place)]
     with subprocess.Popen(asker, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         try:
             assert child.stdout.readline() == "ready\n"
             for _ in range(40):
-                Ledger.open(path)
+                Ledger.open(place)
         finally:
             child.kill()
 
 
-def test_a_fork_shares_the_ledger_and_nothing_else(tmp_path: Path) -> None:
+def test_a_fork_shares_the_ledger_and_nothing_else(ledgers: Ledgers) -> None:
     """Parent and child use the same object at once, which a connection kept open would not survive."""
-    ledger = Ledger.create(tmp_path / "fork.ledger", Budget(1), {})
+    ledger = Ledger.create(ledgers.at(), Budget(1), {})
     ledger.debit("before", 1, "ana", PRICE)
     child = os.fork()
     for number in range(20):
@@ -113,19 +103,20 @@ def test_a_fork_shares_the_ledger_and_nothing_else(tmp_path: Path) -> None:
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     assert ledger.spent == Cost("0.41")
-    whole(tmp_path / "fork.ledger")
+    ledgers.whole(ledgers.at())
 
 
-def test_two_who_ask_the_same_at_once_see_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "same.ledger"
-    ledger = Ledger.create(path, Budget(1), {})
+@LONG_ON_SERVER
+def test_two_who_ask_the_same_at_once_see_the_same(ledgers: Ledgers) -> None:
+    place = ledgers.at()
+    ledger = Ledger.create(place, Budget(1), {})
     code = (
         "import os, sys; from sfumato.promise.cost import Cost; from sfumato.dp.ledger.ledger import Ledger\n"
         "ledger = Ledger.open(sys.argv[1]); print('ready', flush=True); sys.stdin.readline()\n"
         "entry = ledger.debit('q', 1, sys.argv[2], Cost('0.1'))\n"
         "print((entry.answer or ledger.settle(entry, os.urandom(16))).hex())"
     )
-    start = [sys.executable, "-c", code, str(path)]
+    start = [sys.executable, "-c", code, str(place)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     askers = [subprocess.Popen([*start, f"analyst {number}"], **pipes) for number in range(4)]  # type: ignore[call-overload]
     for asker in askers:
@@ -140,13 +131,14 @@ def test_two_who_ask_the_same_at_once_see_the_same(tmp_path: Path) -> None:
     assert all(ledger.find("q", 1, f"analyst {number}") == bytes.fromhex(next(iter(seen))) for number in range(4))
 
 
-def kill_while_asking(path: Path, kills: int) -> int:
+def kill_while_asking(ledgers: Ledgers, kills: int) -> int:
     """Kill askers at random moments; after each, compare the ledger with what was printed; return what was printed."""
     moment = random.Random(11)  # noqa: S311  # when to kill is no secret
-    ledger = Ledger.create(path, Budget(10**6), {})
+    place = ledgers.at()
+    ledger = Ledger.create(place, Budget(10**6), {})
     printed: dict[str, str] = {}
     for _ in range(kills):
-        with subprocess.Popen([sys.executable, "-c", ASKER, str(path)], stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen([sys.executable, "-c", ASKER, str(place)], stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
             start = time.perf_counter()
@@ -158,7 +150,7 @@ def kill_while_asking(path: Path, kills: int) -> int:
         said = (line.rpartition(" ") for line in lines)
         fresh = {question: answer for question, _, answer in said if len(answer) == 16}  # the last may be cut off
         printed |= fresh
-        whole(path)
+        ledgers.whole(place)
         assert ledger.spent.epsilon >= len(printed) * Decimal("0.001")
         for question, answer in fresh.items():
             assert (ledger.find(question, 1, "ana") or b"")[:8].hex() == answer
@@ -169,13 +161,15 @@ def kill_while_asking(path: Path, kills: int) -> int:
     return len(printed)
 
 
-def test_killed_a_few_times_the_ledger_has_spent_what_was_answered(tmp_path: Path) -> None:
-    assert kill_while_asking(tmp_path / "kill.ledger", kills=5) >= 5
+@LONG_ON_SERVER
+def test_killed_a_few_times_the_ledger_has_spent_what_was_answered(ledgers: Ledgers) -> None:
+    assert kill_while_asking(ledgers, kills=5) >= 5
 
 
 @pytest.mark.long
-def test_killed_two_hundred_times_the_ledger_has_spent_what_was_answered(tmp_path: Path) -> None:
-    assert kill_while_asking(tmp_path / "kill.ledger", kills=200) >= 200
+def test_killed_often_the_ledger_has_spent_what_was_answered(ledgers: Ledgers) -> None:
+    kills = 200 if ledgers.kind == "file" else 40
+    assert kill_while_asking(ledgers, kills) >= kills
 
 
 FORKED = """

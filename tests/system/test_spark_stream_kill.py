@@ -6,10 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +14,14 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from killed import finished, started, until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CLUSTER = "local-cluster[2,1,1024]"
 FILES, ROWS = 6, 400
-PATIENCE = 900
+SCRIPT = "spark_streamer.py"
 
 
 def inputs(folder: Path) -> None:
@@ -36,40 +34,6 @@ def inputs(folder: Path) -> None:
         file = folder / "in" / f"{number}.parquet"
         frame.write_parquet(file)
         os.utime(file, (1_700_000_000 + 60 * number,) * 2)
-
-
-@contextmanager
-def started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the stream in processes of their own, all of which are gone at the end."""
-    script = Path(__file__).with_name("spark_streamer.py")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    with (folder / "said.txt").open("ab") as said:
-        process = subprocess.Popen(
-            [sys.executable, str(script), str(folder), CLUSTER],
-            start_new_session=True,
-            stdout=said,
-            stderr=said,
-            env=environment,
-        )
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def until(process: subprocess.Popen[bytes], folder: Path, seen: Callable[[], bool]) -> None:
-    """Wait until something is seen; the stream must not be over before."""
-    end = time.monotonic() + PATIENCE
-    while not seen():
-        assert process.poll() is None, (folder / "said.txt").read_text()
-        assert time.monotonic() < end, "the stream makes no progress"
-        time.sleep(0.002)
-
-
-def finished(process: subprocess.Popen[bytes], folder: Path) -> None:
-    assert process.wait(PATIENCE) == 0, (folder / "said.txt").read_text()
 
 
 def executors(process: subprocess.Popen[bytes]) -> list[int]:
@@ -122,7 +86,7 @@ def test_a_killed_executor_changes_no_row(spark: SparkSession, tmp_path: Path, m
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     folder = tmp_path / "disturbed"
     inputs(folder)
-    with started(folder) as process:
+    with started(folder, SCRIPT, CLUSTER) as process:
         until(process, folder, (folder / "out" / "batch=1").exists)
         before = executors(process)
         assert len(before) == 2
@@ -142,13 +106,13 @@ def test_a_killed_driver_goes_on_with_the_same_rows(
     folder = tmp_path / "disturbed"
     inputs(folder)
     out, commits = folder / "out", folder / "kept" / "spark" / "commits"
-    with started(folder) as process:
+    with started(folder, SCRIPT, CLUSTER) as process:
         until(process, folder, (out / ".batch-1.partial").exists)
     assert not (commits / "1").exists()
-    with started(folder) as process:
+    with started(folder, SCRIPT, CLUSTER) as process:
         until(process, folder, lambda: (out / "batch=2").exists() and not (commits / "2").exists())
     published = pl.read_parquet(out / "batch=2" / "*.parquet")
-    with started(folder) as process:
+    with started(folder, SCRIPT, CLUSTER) as process:
         finished(process, folder)
     assert pl.read_parquet(out / "batch=2" / "*.parquet").equals(published)
     found = rows(folder)

@@ -167,12 +167,12 @@ true_collect = Session._tallies
 true_scores = Selection.scale
 
 
-def one_row_more(self: Bounding, grouped: str, rows: int, groups: int | None) -> str:
-    return true_bounding(self, grouped, rows + 1, groups)
+def one_row_more(self: Bounding, grouped: str, rows: int, groups: int | None, *, counted: bool) -> str:
+    return true_bounding(self, grouped, rows + 1, groups, counted=counted)
 
 
-def no_bound_after(self: Bounding, grouped: str, rows: int, groups: int | None) -> str:
-    return true_bounding(self, grouped, 10**6, groups)
+def no_bound_after(self: Bounding, grouped: str, rows: int, groups: int | None, *, counted: bool) -> str:
+    return true_bounding(self, grouped, 10**6, groups, counted=counted)
 
 
 def one_value_more(self: Bounding, grouped: str, rows: int, groups: int) -> str:

@@ -16,7 +16,7 @@ from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
 from sfumato.cli.level_options import LevelOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, FormulaChoice, RoleOptions, TableInput, Whole
+from sfumato.cli.options import Flag, FormulaChoice, LedgerOption, RoleOptions, TableInput, Whole
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output, say_explained, say_what_left
 from sfumato.cli.progress import INTERRUPTED, Interrupts, steps
 from sfumato.core.files import Staging, fill, refuse_same_files
@@ -47,7 +47,7 @@ def anonymize(
     intake: IntakeOptions = IntakeOptions(),
     card: Path | None = None,
     report: Path | None = None,
-    ledger: Path | None = None,
+    ledger: LedgerOption = None,
     naming: NamingOptions = NamingOptions(),
     formulas: FormulaChoice = "neutralise",
     explain: Flag = False,
@@ -66,8 +66,8 @@ def anonymize(
             Parquet.
         card: Where the card goes; OUT.card.json unless named.
         report: Where the steward's HTML report goes; do not publish it.
-        ledger: Budget file that pays first (safepub, private-mondrian), or lists the release outside its bound (all
-            others); see sfumato budget.
+        ledger: Budget that pays first (safepub, private-mondrian), or lists the release outside its bound (all others);
+            see sfumato budget.
         formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
             before them, keep leaves them.
         explain: List for the steward the generalisations to choose among and their costs: all minimal ones, or the

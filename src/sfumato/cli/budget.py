@@ -12,17 +12,16 @@ from cyclopts import Parameter
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions, tell_sentences
 from sfumato.cli.intake import IntakeOptions
-from sfumato.cli.options import Flag
+from sfumato.cli.options import Flag, LedgerName
 from sfumato.cli.progress import steps
 from sfumato.cli.tables import Numbers, named_tables, numbers_of, unit_of, with_schemas
 
-LedgerFile = Annotated[Path, Parameter(name="LEDGER")]
 ENTRIES_SHOWN = 20
 WORDS_SHOWN = 60
 
 
 def create(
-    ledger: LedgerFile,
+    ledger: LedgerName,
     /,
     *,
     data: Annotated[tuple[str, ...], Parameter(negative=(), metavar="FILE")],
@@ -44,10 +43,10 @@ def create(
     engine: EngineOptions = EngineOptions(),
     intake: IntakeOptions = IntakeOptions(),
 ) -> int:
-    """Make a privacy budget for a data set in a new ledger file; an existing file is never replaced.
+    """Make a privacy budget for a data set in a new ledger; an existing one is never replaced.
 
     Args:
-        ledger: File to make; keep it safe, and never restore an older copy of it.
+        ledger: File to make, or postgresql://USER@HOST/DATABASE?ledger=NAME; never restore an older copy of it.
         data: CSV (also .gz), Excel or Parquet file, a folder for Spark, or postgresql://USER@HOST/DATABASE#TABLE.
             Repeat it for several tables of the same persons, as FILE or NAME=FILE.
         schema: TOML file that declares types, bounds and categories, without looking at the rows; one for each table.
@@ -103,17 +102,17 @@ def create(
         )
     tell_sentences(session.rows.guesses)
     intake.tell_tables(session.parse_reports, IN_ANSWERS)
-    sys.stdout.write(f"{ledger}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
+    sys.stdout.write(f"{session.ledger.name}: budget {session.ledger.left}, protecting a {session.unit.words}\n")
     names = list(session.tables.schemas) or [session.table]
     sys.stdout.write(f"  questions call the table{'s' * (len(names) > 1)} {', '.join(names)}\n")
     return 0
 
 
-def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
+def show(ledger: LedgerName, /, *, json: Flag = False) -> int:
     """Show what was spent, by whom and on which questions, and what is left.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
         json: Print everything as JSON.
     """
     from sfumato.dp.dataset import facts_by_table
@@ -128,7 +127,7 @@ def show(ledger: LedgerFile, /, *, json: Flag = False) -> int:
     facts = opened.facts
     tables = ", ".join(facts_by_table(facts))
     lines = [
-        f"{ledger}: {tables}, version {opened.version}, protecting {facts['protect']} ({facts['neighbours']})",
+        f"{opened.name}: {tables}, version {opened.version}, protecting {facts['protect']} ({facts['neighbours']})",
         f"  budget {opened.budget.total}  spent {opened.spent}  left {opened.left}",
         *([f"  FROZEN: {opened.frozen}"] if opened.frozen else []),
     ]
@@ -149,7 +148,7 @@ def _remark(answered: bool, outside: bool) -> str:  # noqa: FBT001 - two facts o
 
 
 def verify(
-    ledger: LedgerFile,
+    ledger: LedgerName,
     /,
     *,
     against: Annotated[tuple[Path, ...], Parameter(consume_multiple=True, negative=(), show_default=False)] = (),
@@ -157,9 +156,10 @@ def verify(
     """Check that a ledger was not rolled back, cut or edited; kept cards show what it held when they left.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
         against: Cards of answers and releases that were charged to it, or answers as JSON; the more, the better.
     """
+    from sfumato.dp.ledger.places import store_of
     from sfumato.dp.ledger.verify import verify as find_faults
 
     wrong = find_faults(ledger, against)
@@ -167,26 +167,27 @@ def verify(
         sys.stdout.write(f"REFUTED  {sentence}\n")
     if not wrong:
         kept = f"and fits {len(against)} kept cards" if against else "(keep cards and give them with --against)"
-        sys.stdout.write(f"NOT REFUTED  {ledger}: the chain holds, the tables say what it says {kept}\n")
+        sys.stdout.write(f"NOT REFUTED  {store_of(ledger).name}: the chain holds, the tables say what it says {kept}\n")
     return 1 if wrong else 0
 
 
-def thaw(ledger: LedgerFile, /) -> int:
+def thaw(ledger: LedgerName, /) -> int:
     """Unfreeze a ledger that was frozen because an answer overran its deadline.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
     """
     from sfumato.dp.ledger.ledger import Ledger
 
-    reason = Ledger.open(ledger).thaw()
+    opened = Ledger.open(ledger)
+    reason = opened.thaw()
     words = "was not frozen" if reason is None else f"answers again; it was frozen, since {reason}"
-    sys.stdout.write(f"{ledger}: {words}\n")
+    sys.stdout.write(f"{opened.name}: {words}\n")
     return 0
 
 
 def new_version(
-    ledger: LedgerFile,
+    ledger: LedgerName,
     /,
     *,
     data: Annotated[tuple[str, ...], Parameter(negative=(), metavar="FILE")],
@@ -197,7 +198,7 @@ def new_version(
     """Declare that the rows have changed; what was spent stays spent.
 
     Args:
-        ledger: The ledger file.
+        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
         data: The new file, or the same one with its new content; of several tables NAME=FILE, for each that changed.
     """
     from sfumato.dp.session import Session
@@ -215,5 +216,5 @@ def new_version(
         number = session.new_version(rows, reading=reading.reading(), failed=intake.declared(session.schema).failed)
     tell_sentences(session.rows.guesses)
     intake.tell_tables(session.parse_reports, IN_ANSWERS)
-    sys.stdout.write(f"{ledger}: the data are now version {number}\n")
+    sys.stdout.write(f"{session.ledger.name}: the data are now version {number}\n")
     return 0

@@ -16,7 +16,7 @@ from sfumato.cli.anonymize import anonymize
 from sfumato.cli.candidate_lines import LEGEND, NO_ROWS, PEOPLE, STEWARD, CandidateLines, json_line
 from sfumato.cli.input_options import InputOptions, tell_guesses
 from sfumato.cli.intake import IntakeOptions
-from sfumato.cli.options import Columns, Flag, RoleOptions, TableInput, Whole, names
+from sfumato.cli.options import Columns, Flag, LedgerOption, RoleOptions, TableInput, Whole, names
 from sfumato.cli.plugin_options import given_lists, list_group
 from sfumato.cli.progress import INTERRUPTED, Interrupts, Steps, steps
 from sfumato.cli.terminal import single_line
@@ -71,7 +71,7 @@ def compare(
     html: Annotated[Path | None, Parameter(metavar="PAGE")] = None,
     release: Annotated[str | None, Parameter(metavar="NAME")] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
-    ledger: Path | None = None,
+    ledger: LedgerOption = None,
     force: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -86,18 +86,19 @@ def compare(
             postgresql://USER@HOST/DATABASE#TABLE.
         algorithms: Algorithms to try, separated by commas; each with the parameters that it takes.
         target: Column that a classifier learns from each candidate, tested on the original rows; needs scikit-learn.
+            Local recoding is also tried with this target.
         regression: Model to fit on the table and on each candidate, as in "income ~ age + sex"; may be repeated.
         made_up_rows: How many rows to make up for private algorithms: a number that is public.
         html: HTML file for the comparison, with a picture of risk and loss; do not publish it.
         release: Make the candidate of this name, as sfumato anonymize does with its parameters; needs -o.
         output: File to write the release to, beside its card.
-        ledger: Budget file that pays for a private release, or lists another one.
+        ledger: Budget (sfumato budget) that pays for a private release, or lists another one.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print a JSON object for each candidate, one a line; with --release, the card.
     """
     given = given_lists(varied, _classes())
     schema = intake.declared(reading.under(roles.build()))
-    proposals = propose(names(algorithms), given, schema)
+    proposals = propose(names(algorithms), given, schema, target)
     if release is not None:
         chosen = find_proposal(release, proposals)
         _refuse_unfit(chosen, output, ledger, html)
@@ -233,7 +234,7 @@ def _as_options(chosen: Proposal) -> tuple[ModelOptions, AlgorithmOptions]:
     return ModelOptions(**models), AlgorithmOptions(**others)
 
 
-def _refuse_unfit(chosen: Proposal, output: Path | None, ledger: Path | None, html: Path | None) -> None:
+def _refuse_unfit(chosen: Proposal, output: Path | None, ledger: Path | str | None, html: Path | None) -> None:
     """Refuse a release without a place, and a private one that nobody pays for."""
     if output is None:
         raise ParameterError("--release needs a file for the release; name one with -o")

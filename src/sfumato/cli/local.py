@@ -15,7 +15,7 @@ from sfumato.cli.engine import EngineOptions, refuse_folder_force
 from sfumato.cli.input_options import InputOptions, read_told
 from sfumato.cli.intake import SilentOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, FormulaChoice, Input
+from sfumato.cli.options import Flag, FormulaChoice, Input, LedgerOption
 from sfumato.cli.outputs import STDOUT, Outputs, refuse_mixed_output
 from sfumato.cli.progress import steps
 from sfumato.core.files import Staging, fill
@@ -116,7 +116,7 @@ def estimate(
     naming: NamingOptions = NamingOptions(),
     formulas: FormulaChoice = "neutralise",
     report: Path | None = None,
-    ledger: Path | None = None,
+    ledger: LedgerOption = None,
     persons: str | None = None,
     force: Flag = False,
     json: Flag = False,
@@ -134,7 +134,7 @@ def estimate(
         formulas: What becomes of cells that a spreadsheet would run as formulas, in text files: neutralise puts a '
             before them, keep leaves them.
         report: Where the steward's HTML report goes.
-        ledger: Budget file about the same people that pays for the collection, once; see sfumato budget.
+        ledger: Budget (sfumato budget) about the same people that pays for the collection, once.
         persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) sends at most REPORTS reports.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card.
@@ -185,7 +185,7 @@ def mean(
     intake: SilentOptions = SilentOptions(),
     card: Path | None = None,
     naming: NamingOptions = NamingOptions(),
-    ledger: Path | None = None,
+    ledger: LedgerOption = None,
     persons: str | None = None,
     force: Flag = False,
     json: Flag = False,
@@ -205,7 +205,7 @@ def mean(
         protocol: How a number becomes a report; auto takes the lowest worst-case variance.
         raw: Leave the mean unbiased: it can lie outside the bounds.
         card: Where the card goes, if anywhere.
-        ledger: Budget file about the same people that pays first; the same question again has the same answer, free.
+        ledger: Budget about the same people that pays first; the same question again has the same answer, free.
         persons: ID:REPORTS, for a ledger that protects persons: a person (column ID) has at most REPORTS rows.
         force: Replace outputs that exist; a ledger, history, checkpoint or input is never replaced.
         json: Print the card, which has the mean among its measures.
@@ -245,7 +245,7 @@ def mean(
     return 0
 
 
-def _charge(ledger: Path | None, persons: str | None) -> CollectionCharge | None:
+def _charge(ledger: Path | str | None, persons: str | None) -> CollectionCharge | None:
     """Return who pays, if a ledger is named."""
     if ledger is None:
         if persons is not None:

@@ -138,7 +138,7 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
     ),
     "budget create": (
         "budget:create",
-        "Make a privacy budget for a data set in a new ledger file; an existing file is never replaced.",
+        "Make a privacy budget for a data set in a new ledger; an existing one is never replaced.",
     ),
     "budget show": ("budget:show", "Show what was spent, by whom and on which questions, and what is left."),
     "budget verify": (

@@ -47,7 +47,7 @@ class OperationOptions:
             raise ParameterError(f"--{unused.replace('_', '-')} is about one process; leave --engine spark out")
 
     @contextmanager
-    def open(self, setup: StreamSetup, hooks: Hooks, ledger: Path | None) -> Iterator[Operator]:
+    def open(self, setup: StreamSetup, hooks: Hooks, ledger: Path | str | None) -> Iterator[Operator]:
         """Yield the operator of a stream; nothing is read or charged before its pages can be opened and drawn."""
         numbers = None
         if self.metrics is not None or self.steward_metrics is not None:
@@ -81,7 +81,7 @@ class Operator:
     hooks: Hooks
     diary: Diary | None = None
     report: Path | None = None
-    ledger: Path | None = None
+    ledger: Path | str | None = None
 
     def write_report(self, outcome: Outcome) -> None:
         """Write the steward's report, which only its owner may read, if one was asked for."""

@@ -32,6 +32,8 @@ Columns = Annotated[tuple[str, ...], Parameter(negative=(), metavar="COLUMNS", s
 FormulaChoice = Literal["neutralise", "keep"]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Input = Annotated[Path, Parameter(name="IN", allow_leading_hyphen=True)]
+LedgerName = Annotated[Path | str, Parameter(name="LEDGER", converter=as_place)]
+LedgerOption = Annotated[Path | str | None, Parameter(converter=as_place, metavar="LEDGER")]
 TableInput = Annotated[Path | str, Parameter(name="IN", converter=as_place, allow_leading_hyphen=True)]
 
 

@@ -6,13 +6,13 @@ import sys
 from typing import Any
 
 from sfumato.cli.engine import EngineOptions
-from sfumato.cli.options import Flag, Whole
-from sfumato.cli.query import ANALYST, LedgerPlace, Question, refuse_local
+from sfumato.cli.options import Flag, LedgerName, Whole
+from sfumato.cli.query import ANALYST, Question, is_curator, refuse_local
 from sfumato.cli.tables import PublicOptions
 
 
 def plan(
-    ledger: LedgerPlace,
+    ledger: LedgerName,
     question: Question,
     /,
     *,
@@ -31,7 +31,7 @@ def plan(
     Give one of --error, --epsilon and --rho. Exit code 1 if the budget left is too small.
 
     Args:
-        ledger: The ledger file, or https://HOST/DATASET of a curator, with the token in $SFUMATO_TOKEN.
+        ledger: The ledger's file, postgresql://USER@HOST/DATABASE?ledger=NAME, or a curator's https://HOST/DATASET.
         question: The question in SQL.
         error: The largest error wanted of any answer, in the unit of the answer.
         epsilon: A price, to see which error it buys; under a zcdp ledger it buys ρ = ε²/2.
@@ -46,9 +46,9 @@ def plan(
     from sfumato.dp.session import Session
 
     price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
-    if isinstance(ledger, str):
+    if is_curator(ledger):
         refuse_local(analyst, EngineOptions(), tables)
-        made = Curator.of_environment(ledger).plan(question, error, confidence, rows, **price)
+        made = Curator.of_environment(str(ledger)).plan(question, error, confidence, rows, **price)
     else:
         session = Session.open(ledger)
         asked = session.question(question, public=tables.tables())

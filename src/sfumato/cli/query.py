@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from sfumato.cli.engine import EngineOptions
 from sfumato.cli.naming_options import NamingOptions
-from sfumato.cli.options import Flag, FormulaChoice, Whole, as_place
+from sfumato.cli.options import Flag, FormulaChoice, LedgerName, Whole
 from sfumato.cli.progress import steps
 from sfumato.cli.tables import PublicOptions
 from sfumato.core.files import Staging
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from sfumato.dp.questions.query import Query
 
 ANALYST = "analyst"
-LedgerPlace = Annotated[Path | str, Parameter(name="LEDGER", converter=as_place)]
 Question = Annotated[str, Parameter(name="SQL")]
 Given = Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=VALUES", show_default=False)]
 
 
 def query(
-    ledger: LedgerPlace,
+    ledger: LedgerName,
     question: Question,
     /,
     *,
@@ -55,7 +54,7 @@ def query(
     budget left is too small.
 
     Args:
-        ledger: The ledger file, or https://HOST/DATASET of a curator, with the token in $SFUMATO_TOKEN.
+        ledger: The ledger's file, postgresql://USER@HOST/DATABASE?ledger=NAME, or a curator's https://HOST/DATASET.
         question: SELECT of COUNT, SUM, AVG, VAR_POP, MIN, MAX, MEDIAN, QUANTILE, BOUNDS with JOIN, WHERE, GROUP BY.
         epsilon: The price; under a zcdp ledger it buys ρ = ε²/2.
         rho: The price under a zcdp ledger.
@@ -88,9 +87,9 @@ def query(
         files, names = AnswerFiles.place(staging, output, plot), naming.build()  # before anything is paid
         step("asking")
         price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "post": post, "rows": rows}
-        if isinstance(ledger, str):
+        if is_curator(ledger):
             refuse_local(analyst, engine, tables)
-            answer = asked_of_curator(ledger, question, keys, candidates, price)
+            answer = asked_of_curator(str(ledger), question, keys, candidates, price)
         else:
             session = Session.open(ledger, data=_spark_rows(ledger, engine))
             asked = with_given(session.question(question, public=tables.tables()), keys, candidates)
@@ -131,6 +130,15 @@ def asked_of_curator(
     return curator.ask(asked, **price)
 
 
+def is_curator(ledger: Path | str) -> bool:
+    """Return whether a ledger is behind the address of a curator.
+
+    >>> is_curator("https://curator.example/rides"), is_curator("postgresql://server/city?ledger=rides")
+    (True, False)
+    """
+    return isinstance(ledger, str) and ledger.startswith(("https://", "http://"))
+
+
 def refuse_local(analyst: str, engine: EngineOptions, tables: PublicOptions) -> None:
     """Refuse options that need the rows, or another name, where a curator is asked."""
     named = {"--analyst": analyst != ANALYST, "--engine": engine.spark, "--public": bool(tables.files)}
@@ -139,7 +147,7 @@ def refuse_local(analyst: str, engine: EngineOptions, tables: PublicOptions) -> 
             raise ParameterError(f"{option} is for a ledger on this machine; a curator knows you by your token alone")
 
 
-def _spark_rows(ledger: Path, engine: EngineOptions) -> Any:
+def _spark_rows(ledger: Path | str, engine: EngineOptions) -> Any:
     if not engine.spark:
         return None
     from sfumato.engines.spark.queries import SparkRows
@@ -165,7 +173,7 @@ def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
 
 def _files_read(ledger: Path | str) -> list[str | Path | None]:
     """Return the ledger's own file and those of its rows; a curator's are elsewhere."""
-    if isinstance(ledger, str):
+    if is_curator(ledger):
         return []
     from sfumato.dp.dataset import facts_by_table
     from sfumato.dp.ledger.ledger import Ledger

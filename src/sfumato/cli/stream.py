@@ -15,7 +15,7 @@ from sfumato.cli.engine import EngineOptions
 from sfumato.cli.input_options import InputOptions
 from sfumato.cli.naming_options import NamingOptions
 from sfumato.cli.operation import OperationOptions
-from sfumato.cli.options import Columns, Flag, TableInput, Whole, as_place, names
+from sfumato.cli.options import Columns, Flag, LedgerOption, TableInput, Whole, as_place, names
 from sfumato.cli.outputs import STDOUT, refuse_mixed_output
 from sfumato.cli.plugin_options import given, option_group
 from sfumato.cli.progress import INTERRUPTED
@@ -110,11 +110,11 @@ class FileOptions:
             left out; do not publish it.
         max_failed: Share of the first filled cells of a column that may not be read; 0.01 unless named here or in the
             schema. More are refused before anything leaves.
-        follow: Keep reading a text file while it grows; on Spark, a folder.
+        follow: Keep reading a text file while it grows; on Spark, a folder or a topic.
     """
 
     checkpoint: Annotated[Path | None, Parameter(metavar="DIR")] = None
-    ledger: Path | None = None
+    ledger: LedgerOption = None
     card: Path | None = None
     parse_report: Annotated[Path | None, Parameter(metavar="FILE")] = None
     max_failed: Annotated[float | None, Parameter(metavar="SHARE")] = None
@@ -147,7 +147,7 @@ def stream(
 
     Args:
         feed: File to read: CSV (also .gz), JSON lines or Parquet; - is standard input; or the address of a broker, as
-            redis://HOST/STREAM. With --engine spark, a folder.
+            redis://HOST/STREAM. With --engine spark, a folder or a topic of Kafka.
         output: File to write; its ending chooses the format; - is standard output; or the address of a broker. With
             --engine spark, a folder.
         column: Column to publish; rank and adaptive take several numbers, separated by commas, or a category, and
@@ -168,7 +168,9 @@ def stream(
         with terminal_hooks(epsilon, resumes=files.checkpoint is not None, setup=setup) as hooks:
             if engine.spark:
                 operation.refuse_on_spark()
-                outcome = _publish_folder(feed, output, setup, records.person, records.time, kept, engine, keys, hooks)
+                outcome = _publish_on_spark(
+                    feed, output, setup, records.person, records.time, kept, engine, keys, hooks
+                )
             else:
                 with operation.open(setup, hooks, files.ledger) as operator:
                     kept["report"] = operation.report
@@ -197,7 +199,7 @@ def _publish_file(
         gc.unfreeze()
 
 
-def _publish_folder(
+def _publish_on_spark(
     feed: Path | str,
     output: Path | str,
     setup: StreamSetup,
@@ -209,15 +211,14 @@ def _publish_folder(
     hooks: Hooks,
 ) -> Outcome:
     from sfumato.core.files import refuse_same_files
-    from sfumato.engines.spark.streams.run import choose_keys, publish_folder
+    from sfumato.engines.spark.streams.publish import choose_keys, publish_stream
 
-    if isinstance(feed, str) or isinstance(output, str):
-        raise ParameterError("--engine spark reads and writes folders here; run a broker's stream without it")
     kept = {f"the {role.replace('_', ' ')}": files[role] for role in ("card", "checkpoint", "ledger", "parse_report")}
-    refuse_same_files({"the input": feed, "the output": output, **kept})
+    folders = {"the input": feed, "the output": output}  # or addresses of brokers
+    refuse_same_files({**{role: place for role, place in folders.items() if isinstance(place, Path)}, **kept})
     chosen = choose_keys(keys.key, person, keys.buckets)
     order = keys.order or time
-    return publish_folder(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **files)
+    return publish_stream(feed, output, setup, chosen, master=engine.master, order=order, hooks=hooks, **files)
 
 
 def _say_what_left(outcome: Outcome, output: Path | str, checkpoint: Path | None) -> int:

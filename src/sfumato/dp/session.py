@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,6 +24,7 @@ from sfumato.dp.budget_split import answer_columns, check_noise, check_ranks
 from sfumato.dp.deadline import check_deadline, meet_deadline, refuse_too_short
 from sfumato.dp.drawn_answer import Circumstances, drawn_answer
 from sfumato.dp.ledger.ledger import Debit, Ledger
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.till import Purchase, pay
 from sfumato.dp.limits import key_limits
@@ -168,7 +168,7 @@ class Session:
     @classmethod
     def create(  # noqa: PLR0913 - all that is declared with a ledger
         cls,
-        path: str | Path,
+        place: LedgerPlace,
         data: Any,
         schema: Schema | Mapping[str, Schema],
         budget: Budget,
@@ -179,7 +179,7 @@ class Session:
         terms: Terms = Terms(),  # noqa: B008 - frozen
         rows: Mapping[str, int] | None = None,
     ) -> Session:
-        """Make a ledger for the data and open a session on it; an existing ledger is never replaced.
+        """Make a ledger for the data, in a file or in PostgreSQL, and open a session on it; none is ever replaced.
 
         A second ledger over the same rows is refused unless its terms say that it is about other people. So are rows of
         which more than the schema's share (`failed`) cannot be read; `parse_report` tells what became of all cells.
@@ -195,21 +195,21 @@ class Session:
         units = {"protect": write_unit(unit), "neighbours": str(side)}
         facts = {**facts_of_tables(declared), **joined, **units}
         shares = None if analysts is None else {name: amount(share) for name, share in analysts.items()}
-        ledger = Ledger.create(path, budget, facts, analysts=shares, terms=terms)
+        ledger = Ledger.create(place, budget, facts, analysts=shares, terms=terms)
         first, found = declared[0], LedgerTables.declared(ledger, declared, 1)
         tables, cells = private_tables(facts), {table.name: table.cells for table in declared}
         return cls(ledger, found, first.schema, unit, side, first.name, None, None, tables, cells)
 
     @classmethod
     def open(
-        cls, path: str | Path, *, data: Any = None, deadline: float | None = None, rng: Source | None = None
+        cls, place: LedgerPlace, *, data: Any = None, deadline: float | None = None, rng: Source | None = None
     ) -> Session:
         """Open the session of an existing ledger; `data` is needed where the rows were a dataframe or an engine's.
 
         No row is looked at yet, and nothing is spent: `budget`, `left` and `plan` need none. Several sessions, also in
         several processes, may have the same ledger open. Without an engine's rows nothing can be asked.
         """
-        ledger = Ledger.open(path)
+        ledger = Ledger.open(place)
         facts = ledger.facts
         found = LedgerTables.of(ledger, data)
         unit, side, name = read_unit(facts["protect"]), Neighbours(facts["neighbours"]), facts["table"]

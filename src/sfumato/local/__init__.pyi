@@ -9,6 +9,7 @@ from .columns import PerturbedColumn as PerturbedColumn
 from .columns import estimate_mean as estimate_mean
 from .columns import write_perturbed as write_perturbed
 from .domain import read_domain as read_domain
+from .javascript import device_script as device_script
 from .means.base import MeanProtocol as MeanProtocol
 from .means.protocols import Duchi as Duchi
 from .means.protocols import Hybrid as Hybrid

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.dp.ledger.till import Purchase, pay
 from sfumato.dp.rows import open_rows
 from sfumato.errors import InputError, ParameterError
@@ -45,13 +46,13 @@ class CollectionCharge:
     3
     """
 
-    ledger: Path
+    ledger: LedgerPlace
     person: str | None = None
     reports: int = 1
     analyst: str = COLLECTOR
 
     @classmethod
-    def of(cls, ledger: Path, persons: str | None) -> CollectionCharge:
+    def of(cls, ledger: LedgerPlace, persons: str | None) -> CollectionCharge:
         """Return the charge; `persons` is ID:REPORTS.
 
         >>> CollectionCharge.of(Path("riders.ledger"), "rider")

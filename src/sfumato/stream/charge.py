@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.dp.ledger.till import Purchase, list_outside, pay, price
 from sfumato.promise import Promise, outside_the_bound
 from sfumato.release import Card
@@ -29,6 +29,7 @@ class StreamBill:
     `what` is the publisher and the source's columns, for people; by default those of the card.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from sfumato.promise import Budget
     >>> from sfumato.stream import NaiveLaplace
     >>> file, publisher = Path(tempfile.mkdtemp()) / "l", NaiveLaplace(bounds=(0, 1))
@@ -40,7 +41,7 @@ class StreamBill:
     Decimal('1')
     """
 
-    ledger: Path
+    ledger: LedgerPlace
     promise: Promise | None
     card: Card
     data: str | None = None

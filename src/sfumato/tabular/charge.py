@@ -18,6 +18,7 @@ import msgspec
 import polars as pl
 
 from sfumato.dp.ledger.ledger import Ledger
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.dp.ledger.till import Purchase, list_outside, pay
 from sfumato.dp.rows import open_rows
 from sfumato.errors import InputError
@@ -53,14 +54,14 @@ class Charge:
     'analyst'
     """
 
-    ledger: Path
+    ledger: LedgerPlace
     data: Path | str | None = None
     analyst: str = "analyst"
     digest: str | None = None
 
     @classmethod
     def read(
-        cls, ledger: Path | None, data: Path | str, *, empty: bool = False, reading: Reading | None = None
+        cls, ledger: LedgerPlace | None, data: Path | str, *, empty: bool = False, reading: Reading | None = None
     ) -> tuple[Table, Charge | None]:
         r"""Return a table and who pays for it, if a ledger is named: by the very rows that were read.
 
@@ -108,7 +109,7 @@ class Charge:
         version = ledger.version
         if self._fingerprint(table) != ledger.facts_of(version).get("fingerprint"):
             raise InputError(
-                f"the data are not those that ledger '{self.ledger}' was made for; name their file, or declare the "
+                f"the data are not those that ledger '{ledger.name}' was made for; name their file, or declare the "
                 "change with `sfumato budget new-version`"
             )
         return version

@@ -15,7 +15,7 @@ from sfumato import plugins
 from sfumato.core.parameters import Option, Validated
 from sfumato.errors import ParameterError, suggestion
 from sfumato.models import Model, models_from_options
-from sfumato.schema import Schema
+from sfumato.schema import Role, Schema
 from sfumato.tabular.base import Anonymizer
 
 ALGORITHMS = ("mondrian", "optimal", "local-recoding")
@@ -47,17 +47,22 @@ class Proposal:
         return " ".join(words)
 
 
-def propose(algorithms: Sequence[str], given: Mapping[str, Sequence[Any]], schema: Schema) -> list[Proposal]:
+def propose(
+    algorithms: Sequence[str], given: Mapping[str, Sequence[Any]], schema: Schema, target: str | None = None
+) -> list[Proposal]:
     """Return the candidates of a grid: `given` has the values of each option, models' and algorithms'.
 
     An algorithm is tried with the options that it takes. A private or masking one goes without models that it does not
-    promise. A name tells the models and whatever else differs between candidates of its algorithm.
+    promise. One that can spare what tells about a `target` is tried with and without it. A name tells the models and
+    whatever else differs between candidates of its algorithm.
 
     >>> schema = Schema.from_roles(quasi=["age"])
     >>> [one.name for one in propose(["mondrian", "optimal"], {"k": [5, 10], "suppress": [0.02]}, schema)]
     ['mondrian-k5', 'mondrian-k10', 'optimal-k5', 'optimal-k10']
     >>> [one.name for one in propose(["optimal"], {"k": [5], "suppress": [0, 0.02]}, schema)]
     ['optimal-k5-suppress0', 'optimal-k5-suppress0.02']
+    >>> [one.name for one in propose(["local-recoding"], {"k": [5]}, schema, target="income")]
+    ['local-recoding-k5', 'local-recoding-k5-target-income']
     >>> propose(["mondrian"], {"depth": [3]}, schema)
     Traceback (most recent call last):
     sfumato.errors.ParameterError: --depth is no option of mondrian or of a model; leave it out
@@ -71,6 +76,7 @@ def propose(algorithms: Sequence[str], given: Mapping[str, Sequence[Any]], schem
     found: dict[str, Proposal] = {}
     for called, kind in kinds.items():
         own = {name: given[name] for name in option_names({called: kind}) if name in given}
+        own |= {"target": [None, target]} if "target" in kind.OPTIONS and _is_released(target, schema) else {}
         plain = {name for name in of_models if name not in SHARED or len(given.get(name, ())) > 1}
         named = {*plain, *(name for name, values in own.items() if len(values) > 1)}
         for models, settings in product(_combinations(asked or {"k": SIZES}), _combinations(own)):
@@ -111,8 +117,14 @@ def _proposal(
 
 
 def _set(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are given: a switch that is off is not."""
-    return {name: value for name, value in settings.items() if value is not False}
+    """Return the options that are given: a switch that is off is not, nor a target that is not aimed at."""
+    return {name: value for name, value in settings.items() if value is not False and value is not None}
+
+
+def _is_released(target: str | None, schema: Schema) -> bool:
+    """Return whether there is a target and a release shows it as it is, as far as the schema says."""
+    declared = None if target is None else schema.columns.get(target)
+    return target is not None and (declared is None or declared.role in (Role.SENSITIVE, Role.OTHER))
 
 
 def _combinations(given: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

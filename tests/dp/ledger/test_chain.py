@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
+from ledger_places import Ledgers, Place
 
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.dp.ledger.terms import Terms
@@ -23,6 +23,11 @@ OLD = Path(__file__).with_name("format_1.sql")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "rides.ledger"
+
+
+@pytest.fixture
+def place(ledgers: Ledgers) -> Place:
+    return ledgers.at()
 
 
 def ask(ledger: Ledger, question: str, answer: bytes = b"17") -> None:
@@ -50,7 +55,7 @@ def changed(path: Path, statement: str) -> None:
     connection.close()
 
 
-def used(path: Path) -> Ledger:
+def used(path: Place) -> Ledger:
     ledger = Ledger.create(path, Budget(1), {"table": "rides"})
     for number in range(3):
         ask(ledger, f"q{number}", b"%d" % number)
@@ -62,13 +67,13 @@ def used(path: Path) -> Ledger:
     return ledger
 
 
-def test_a_ledger_that_was_used_rightly_holds_against_all_its_cards(path: Path, tmp_path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), {"table": "rides"})
+def test_a_ledger_that_was_used_rightly_holds_against_all_its_cards(place: Place, tmp_path: Path) -> None:
+    ledger = Ledger.create(place, Budget(1), {"table": "rides"})
     cards = []
     for number in range(4):
         ask(ledger, f"q{number}")
         cards.append(card_of(ledger, tmp_path / f"{number}.card.json"))
-    assert verify(path, cards) == []
+    assert verify(place, cards) == []
     assert ledger.head.number == 2 + 2 * 4
 
 
@@ -92,51 +97,51 @@ def test_a_ledger_that_was_used_rightly_holds_against_all_its_cards(path: Path, 
         "DELETE FROM link WHERE number = 4",
     ],
 )
-def test_an_edited_ledger_is_found(path: Path, statement: str) -> None:
-    used(path)
-    assert verify(path) == []
-    changed(path, statement)
-    (found, *_) = verify(path)
+def test_an_edited_ledger_is_found(ledgers: Ledgers, place: Place, statement: str) -> None:
+    used(place)
+    assert verify(place) == []
+    ledgers.fetch(place, statement)
+    (found, *_) = verify(place)
     assert "the ledger was edited" in found
 
 
-def test_a_ledger_whose_newest_link_is_gone_is_refused_at_once(path: Path) -> None:
-    used(path)
-    changed(path, "DELETE FROM link WHERE number = (SELECT max(number) FROM link)")
+def test_a_ledger_whose_newest_link_is_gone_is_refused_at_once(ledgers: Ledgers, place: Place) -> None:
+    used(place)
+    ledgers.fetch(place, "DELETE FROM link WHERE number = (SELECT max(number) FROM link)")
     with pytest.raises(InputError, match="is damaged, nothing was answered"):
-        Ledger.open(path)
+        Ledger.open(place)
 
 
-def test_a_ledger_that_was_rolled_back_contradicts_a_kept_card(path: Path, tmp_path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), {"table": "rides"})
+def test_a_ledger_that_was_rolled_back_contradicts_a_kept_card(ledgers: Ledgers, place: Place, tmp_path: Path) -> None:
+    ledger = Ledger.create(place, Budget(1), {"table": "rides"})
     ask(ledger, "first")
     early = card_of(ledger, tmp_path / "early.card.json")
-    shutil.copy(path, tmp_path / "copy")
+    saved = ledgers.save(place)
     ask(ledger, "second")
     late = card_of(ledger, tmp_path / "late.card.json")
-    shutil.copy(tmp_path / "copy", path)
-    assert verify(path) == []  # nothing within the file can tell
-    assert verify(path, [early]) == []
-    (found,) = verify(path, [early, late])
+    ledgers.restore(place, saved)
+    assert verify(place) == []  # nothing within the file can tell
+    assert verify(place, [early]) == []
+    (found,) = verify(place, [early, late])
     assert "late.card.json' left at link 6, the ledger ends at link 4: it was cut or rolled back" in found
-    ask(Ledger.open(path), "another second")
-    (found,) = verify(path, [early, late])
+    ask(Ledger.open(place), "another second")
+    (found,) = verify(place, [early, late])
     assert "rolled back and used again" in found
 
 
 @pytest.mark.parametrize("statement", ["UPDATE account SET epsilon = '0.1'", None])
 def test_a_ledger_that_shrinks_while_a_process_uses_it_is_refused(
-    path: Path, tmp_path: Path, statement: str | None
+    ledgers: Ledgers, place: Place, statement: str | None
 ) -> None:
     """It was whole when it was opened, and is not opened again."""
-    ledger = Ledger.create(path, Budget(1), {"table": "rides"})
+    ledger = Ledger.create(place, Budget(1), {"table": "rides"})
     ask(ledger, "first")
-    shutil.copy(path, tmp_path / "copy")
+    saved = ledgers.save(place)
     ask(ledger, "second")
     if statement is None:
-        shutil.copy(tmp_path / "copy", path)
+        ledgers.restore(place, saved)
     else:
-        changed(path, statement)
+        ledgers.fetch(place, statement)
     with pytest.raises(InputError, match="rolled back or is damaged"):
         ask(ledger, "third")
 
@@ -163,10 +168,10 @@ def test_an_old_ledger_whose_total_is_not_the_sum_of_its_entries_is_refused(path
     assert path.read_bytes() == before
 
 
-def test_a_card_of_another_ledger_is_found(path: Path, tmp_path: Path) -> None:
-    other = Ledger.create(tmp_path / "other", Budget(1), {"table": "rides"})
-    Ledger.create(path, Budget(1), {"table": "rides"})
-    (found,) = verify(path, [card_of(other, tmp_path / "x.card.json")])
+def test_a_card_of_another_ledger_is_found(ledgers: Ledgers, place: Place, tmp_path: Path) -> None:
+    other = Ledger.create(ledgers.at("other"), Budget(1), {"table": "rides"})
+    Ledger.create(place, Budget(1), {"table": "rides"})
+    (found,) = verify(place, [card_of(other, tmp_path / "x.card.json")])
     assert "is not the ledger that was charged" in found
 
 
@@ -190,8 +195,8 @@ def test_a_published_head_says_nothing_about_what_happened(path: Path, tmp_path:
     assert not path.exists()
 
 
-def test_a_frozen_ledger_answers_nothing_until_it_is_thawed(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), {})
+def test_a_frozen_ledger_answers_nothing_until_it_is_thawed(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), {})
     ask(ledger, "q")
     ledger.freeze("an answer overran its deadline")
     for use in (lambda: ledger.debit("r", 1, "ana", TENTH), lambda: ledger.find("q", 1, "ana")):
@@ -201,7 +206,7 @@ def test_a_frozen_ledger_answers_nothing_until_it_is_thawed(path: Path) -> None:
     assert ledger.thaw() == "an answer overran its deadline"
     assert ledger.thaw() is None
     assert ledger.find("q", 1, "ana") == b"17"
-    assert verify(path) == []
+    assert verify(place) == []
 
 
 def old_ledger(path: Path) -> Path:

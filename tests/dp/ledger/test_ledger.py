@@ -15,6 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from ledger_places import Ledgers, Place
 
 from sfumato.dp.ledger.book import PAGE
 from sfumato.dp.ledger.ledger import Debit, Ledger
@@ -34,6 +35,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "rides.ledger"
 
 
+@pytest.fixture
+def place(ledgers: Ledgers) -> Place:
+    return ledgers.at()
+
+
 def ask(ledger: Ledger, question: str, analyst: str = "ana", cost: Cost = TENTH, answer: bytes = b"17") -> bytes:
     entry = ledger.debit(question, ledger.version, analyst, cost)
     return ledger.settle(entry, answer)
@@ -42,8 +48,8 @@ def ask(ledger: Ledger, question: str, analyst: str = "ana", cost: Cost = TENTH,
 # spending
 
 
-def test_ten_tenths_are_exactly_one(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_ten_tenths_are_exactly_one(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     for number in range(10):
         ask(ledger, f"q{number}")
     assert ledger.spent == Cost(epsilon=1)
@@ -52,29 +58,29 @@ def test_ten_tenths_are_exactly_one(path: Path) -> None:
         ledger.debit("one more", 1, "ana", Cost(epsilon="1e-60"))
 
 
-def test_a_refusal_writes_nothing_and_carries_its_numbers(path: Path) -> None:
-    ledger = Ledger.create(path, Budget("0.25", "1e-6"), FACTS)
+def test_a_refusal_writes_nothing_and_carries_its_numbers(place: Place, ledgers: Ledgers) -> None:
+    ledger = Ledger.create(place, Budget("0.25", "1e-6"), FACTS)
     ask(ledger, "q", cost=Cost(epsilon="0.2"))
-    before = path.read_bytes()
+    before = ledgers.save(place)
     with pytest.raises(BudgetExceeded) as caught:
         ledger.debit("other", 1, "ana", TENTH)
     assert caught.value.remaining == {"epsilon": Decimal("0.05"), "delta": Decimal("0.000001")}
     assert caught.value.asked == {"epsilon": Decimal("0.1"), "delta": Decimal(0)}
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301  # our own bytes
-    assert path.read_bytes() == before
+    assert ledgers.save(place) == before
 
 
-def test_delta_runs_out_too(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(10, "1e-6"), FACTS)
+def test_delta_runs_out_too(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(10, "1e-6"), FACTS)
     ask(ledger, "q", cost=Cost("0.1", "6e-7"))
     with pytest.raises(BudgetExceeded, match=r"delta 6E-7 and the ledger has epsilon 9\.9, delta 4E-7 left"):
         ledger.debit("other", 1, "ana", Cost("0.1", "6e-7"))
 
 
-def test_a_zcdp_ledger_spends_rho_alone(path: Path) -> None:
-    ledger = Ledger.create(path, ZCDP, FACTS)
+def test_a_zcdp_ledger_spends_rho_alone(place: Place) -> None:
+    ledger = Ledger.create(place, ZCDP, FACTS)
     ask(ledger, "q", cost=Cost(rho="0.02"))
-    assert Ledger.open(path).budget == ZCDP
+    assert Ledger.open(place).budget == ZCDP
     assert ledger.left == Cost(rho=ZCDP.rho - Decimal("0.02"))
     with pytest.raises(BudgetExceeded):
         ledger.debit("other", 1, "ana", Cost(rho="0.02"))
@@ -92,8 +98,8 @@ def test_the_coin_of_pure_privacy_is_refused_by_zcdp(path: Path, cost: Cost) -> 
         Ledger.create(path, ZCDP, FACTS).debit("q", 1, "ana", cost)
 
 
-def test_an_answer_that_was_paid_for_is_free(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_an_answer_that_was_paid_for_is_free(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     assert ledger.find("q", 1, "ana") is None
     ask(ledger, "q", answer=b"17")
     assert ledger.find("q", 1, "ana") == b"17"
@@ -104,8 +110,8 @@ def test_an_answer_that_was_paid_for_is_free(path: Path) -> None:
     assert len(list(ledger.entries())) == 1
 
 
-def test_another_analysts_first_view_is_charged_to_them_alone(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS, analysts={"ana": amount(1), "bea": amount("0.15")})
+def test_another_analysts_first_view_is_charged_to_them_alone(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS, analysts={"ana": amount(1), "bea": amount("0.15")})
     ask(ledger, "q", "ana", answer=b"17")
     assert ledger.find("q", 1, "bea") is None
     entry = ledger.debit("q", 1, "bea", TENTH)
@@ -121,8 +127,8 @@ def test_another_analysts_first_view_is_charged_to_them_alone(path: Path) -> Non
         ledger.debit("q2", 1, "bea", TENTH)
 
 
-def test_a_view_of_an_answer_is_possible_when_the_ledger_is_empty(path: Path) -> None:
-    ledger = Ledger.create(path, Budget("0.1"), FACTS, analysts={"ana": amount(1), "bea": amount(1)})
+def test_a_view_of_an_answer_is_possible_when_the_ledger_is_empty(place: Place) -> None:
+    ledger = Ledger.create(place, Budget("0.1"), FACTS, analysts={"ana": amount(1), "bea": amount(1)})
     ask(ledger, "q", "ana")
     assert ledger.left_for("bea") == Cost()
     assert ledger.debit("q", 1, "bea", TENTH).answer == b"17"
@@ -130,16 +136,16 @@ def test_a_view_of_an_answer_is_possible_when_the_ledger_is_empty(path: Path) ->
         ledger.debit("new", 1, "bea", TENTH)
 
 
-def test_only_named_analysts_may_ask(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS, analysts={"ana": amount(1)})
+def test_only_named_analysts_may_ask(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS, analysts={"ana": amount(1)})
     for refused in (lambda: ledger.debit("q", 1, "eve", TENTH), lambda: ledger.left_for("eve")):
         with pytest.raises(ParameterError, match="'eve' is not named"):
             refused()
     assert not list(ledger.entries())
 
 
-def test_anybody_may_ask_where_nobody_is_named(path: Path) -> None:
-    ledger = Ledger.create(path, Budget("0.2"), FACTS)
+def test_anybody_may_ask_where_nobody_is_named(place: Place) -> None:
+    ledger = Ledger.create(place, Budget("0.2"), FACTS)
     ask(ledger, "q", "ana")
     assert ledger.debit("q", 1, "bea", TENTH).answer == b"17"
     assert (ledger.spent, ledger.spent_by("bea"), ledger.spent_by("eve")) == (TENTH, TENTH, Cost())
@@ -147,13 +153,13 @@ def test_anybody_may_ask_where_nobody_is_named(path: Path) -> None:
         ledger.debit("q", 1, "", TENTH)
 
 
-def test_a_share_in_a_zcdp_ledger_is_an_epsilon_at_the_budgets_delta(path: Path) -> None:
-    ledger = Ledger.create(path, ZCDP, FACTS, analysts={"ana": amount("0.5")})
+def test_a_share_in_a_zcdp_ledger_is_an_epsilon_at_the_budgets_delta(place: Place) -> None:
+    ledger = Ledger.create(place, ZCDP, FACTS, analysts={"ana": amount("0.5")})
     assert ledger.left_for("ana") == Cost(rho=rho_of(Decimal("0.5"), Decimal("1e-6")))
 
 
-def test_the_first_stored_answer_is_the_only_one_ever_shown(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_the_first_stored_answer_is_the_only_one_ever_shown(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     ana, bea = (ledger.debit("q", 1, analyst, TENTH) for analyst in ("ana", "bea"))
     assert ana.answer is bea.answer is None
     assert ledger.settle(bea, b"from bea") == b"from bea"
@@ -162,8 +168,8 @@ def test_the_first_stored_answer_is_the_only_one_ever_shown(path: Path) -> None:
     assert ledger.spent == Cost("0.2")
 
 
-def test_a_charge_that_was_never_answered_stays_spent_and_asking_again_is_a_new_one(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_a_charge_that_was_never_answered_stays_spent_and_asking_again_is_a_new_one(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     ledger.debit("q", 1, "ana", TENTH)
     assert ledger.find("q", 1, "ana") is None
     assert ask(ledger, "q") == b"17"
@@ -171,8 +177,8 @@ def test_a_charge_that_was_never_answered_stays_spent_and_asking_again_is_a_new_
     assert [record.answered for record in ledger.entries()] == [False, True]
 
 
-def test_versions_compose_and_never_reset(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_versions_compose_and_never_reset(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     ask(ledger, "q", answer=b"old")
     assert ledger.declare_version({"fingerprint": "cd34"}) == 2
     assert (ledger.version, ledger.facts, ledger.facts_of(1)) == (2, {"fingerprint": "cd34"}, FACTS)
@@ -185,8 +191,8 @@ def test_versions_compose_and_never_reset(path: Path) -> None:
             ledger.debit("q", refused, "ana", TENTH)
 
 
-def test_a_settlement_of_another_ledgers_entry_is_refused(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_a_settlement_of_another_ledgers_entry_is_refused(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     entry = ledger.debit("q", 1, "ana", TENTH)
     for wrong in (Debit(7, "q", 1, "ana", TENTH), Debit(entry.number, "other", 1, "ana", TENTH)):
         with pytest.raises(ParameterError, match="is not in this ledger"):
@@ -220,12 +226,12 @@ def test_a_ledger_is_its_owners_alone_and_keeps_its_secret(path: Path) -> None:
     assert ledger.secret().hex() not in repr(ledger)
 
 
-def test_an_existing_file_is_never_replaced(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_an_existing_file_is_never_replaced(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     ask(ledger, "q")
     with pytest.raises(InputError, match="exists; open it, or choose another name"):
-        Ledger.create(path, Budget(100), FACTS)
-    assert Ledger.open(path).spent == TENTH
+        Ledger.create(place, Budget(100), FACTS)
+    assert Ledger.open(place).spent == TENTH
 
 
 def test_a_journal_of_a_lost_ledger_cannot_be_played_into_a_new_one(path: Path) -> None:
@@ -377,8 +383,8 @@ def test_a_read_only_ledger_can_be_looked_at_and_not_charged() -> None:
 # threads and forks
 
 
-def test_threads_share_a_ledger(path: Path) -> None:
-    ledger = Ledger.create(path, Budget(1), FACTS)
+def test_threads_share_a_ledger(place: Place) -> None:
+    ledger = Ledger.create(place, Budget(1), FACTS)
     answered: list[bytes] = []
 
     def work(name: str) -> None:

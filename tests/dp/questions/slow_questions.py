@@ -27,7 +27,7 @@ from sfumato.dp.questions.request import (
     Unknown,
 )
 from sfumato.dp.questions.stages import Derive, Keep
-from sfumato.dp.rows.statement import key_value
+from sfumato.dp.rows.group_keys import key_value
 from sfumato.promise.unit import ProtectPersons
 from sfumato.schema import Kind, Schema
 

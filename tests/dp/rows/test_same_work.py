@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from sfumato.dp.questions.lookup import Attach
 from sfumato.dp.questions.predicate import parse_predicate
 from sfumato.dp.questions.request import ColumnGrid, Count, Declared, Measure, PositionCounts, Present, Request, Unknown
-from sfumato.dp.rows.dialect import DUCKDB, POSTGRES
+from sfumato.dp.rows.dialect import DUCKDB, POSTGRES, StorageType
 from sfumato.dp.rows.duckdb import DuckRows
 from sfumato.dp.rows.file import FileRows
 from sfumato.dp.rows.statement import SqlTable, Statement
 from sfumato.promise.unit import ProtectPersons, ProtectRows
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Role, Schema
 
 SCHEMA = Schema.from_text(
     """
@@ -39,9 +41,9 @@ def test_all_ladders_come_from_one_statement(monkeypatch: pytest.MonkeyPatch) ->
     rows, statements = DuckRows.of_frame(FRAME, SCHEMA), []
     true_execute = DuckRows._execute
 
-    def execute(self: DuckRows, statement: str, parameters: dict[str, object]) -> Any:
+    def execute(self: DuckRows, statement: str, parameters: dict[str, object], **held: Any) -> Any:
         statements.append(statement)
-        return true_execute(self, statement, parameters)
+        return true_execute(self, statement, parameters, **held)
 
     monkeypatch.setattr(DuckRows, "_execute", execute)
     measures: list[Measure] = [PositionCounts(AGES), Count(), PositionCounts(COSTS), Present(COSTS)]
@@ -113,3 +115,30 @@ def test_persons_and_groups_alone_are_hashed_where_rows_are_only_counted() -> No
     assert sql.count("sha256") == 1
     assert "HAVING" not in sql
     assert sql.index("sha256") < sql.index("LEAST(COUNT(*), 1)")  # the count lies within what is hashed
+
+
+@pytest.mark.parametrize("by", [None, "rating"])
+def test_rows_over_the_limit_of_a_join_alone_are_hashed_where_persons_are_sorted(by: str | None) -> None:
+    """One statement for all rows; what a person's own rows cost is no more than where all are hashed."""
+    person = Attribute("rider", Role.IDENTIFIER, Kind.INTEGER)
+    rating = Attribute("rating", Role.OTHER, Kind.INTEGER, bounds=(1, 2))
+    stage = Attach("riders", "rider", (("rider", "rider"),), (person, rating), theirs=1)
+    keys = (Declared(by, (1, 2)),) if by else ()
+    request = Request((Count(),), ProtectPersons("rider", 2, 1), keys, stages=(stage,))
+    stored = {"rider": StorageType.WHOLE, "rating": StorageType.WHOLE}
+    source = SqlTable("rides", stored, beside={"riders": SqlTable("riders", stored)}, sorts_persons=True)
+    statement = Statement(request, Schema({"rider": person}), source, DUCKDB)
+    sql = statement.sql
+    assert [(table.name, table.more_than) for table in statement.prepared] == [("persons0", 0), ("persons1", 1)]
+    assert "sha256" not in "".join(table.sql for table in statement.prepared)
+    assert sql.count("sha256") == 1
+    assert "HAVING" not in sql
+    assert (
+        sql.index("UNION ALL")
+        < sql.index("sha256")
+        < sql.index("JOIN persons1 AS crowd ON d0x0 = crowd.person) AS own")
+    )
+    hashed = Statement(request, Schema({"rider": person}), replace(source, sorts_persons=False), DUCKDB)
+    assert hashed.sql.count("sha256") == 1
+    assert "UNION" not in hashed.sql
+    assert hashed.prepared == []

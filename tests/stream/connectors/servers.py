@@ -156,9 +156,13 @@ class Mosquitto(Server):
 
 
 class PostgresServer(Server):
-    """PostgreSQL, in a folder of its own user where we are root; a kill of processes leaves what the system keeps."""
+    """PostgreSQL, in a folder of its own user where we are root; a kill of processes leaves what the system keeps.
 
-    def __init__(self) -> None:
+    With `fsync` it flushes what it commits, as a ledger asks for.
+    """
+
+    def __init__(self, *, fsync: bool = False) -> None:
+        self.fsync = "on" if fsync else "off"
         super().__init__(Path(tempfile.mkdtemp(prefix="sfumato-postgres-")))
         if os.geteuid() == 0:
             self.owner = "postgres"
@@ -173,7 +177,8 @@ class PostgresServer(Server):
 
     def command(self) -> list[str]:
         settings = [f"port={self.port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}"]
-        options = [part for setting in (*settings, "max_connections=30", "fsync=off") for part in ("-c", setting)]
+        settings += ["max_connections=30", f"fsync={self.fsync}"]
+        options = [part for setting in settings for part in ("-c", setting)]
         return [program("postgres", self._programs), "-D", str(self.folder / "data"), *options]
 
     def answers(self) -> bool:

@@ -74,7 +74,15 @@ def test_a_stream_with_a_broker_needs_a_checkpoint_and_a_place_for_its_card(fold
     kept = ["--checkpoint", "kept", "--card", "card.json"]
     assert "is read and written" in refusal(folder, address, "-o", address, *kept)
     assert "leave --follow out" in refusal(folder, address, "-o", other, "--follow", *kept)
-    assert "run a broker's stream without it" in refusal(folder, address, "-o", other, "--engine", "spark", *kept)
+    spark = ["--engine", "spark", "--key", "stop", *kept]
+    assert "a stream on Spark writes a folder; leave --engine spark out" in refusal(
+        folder, address, "-o", other, *spark
+    )
+    assert "Spark reads topics of Kafka alone; leave" in refusal(folder, address, "-o", "out", *spark)
+    topic = f"kafka://{NOWHERE}/rides"
+    assert "give --checkpoint DIR" in refusal(folder, topic, "-o", "out", *spark[:-4])
+    for option, why in {"group=lag": "commits no offsets", "cert=c.pem": "own certificate's key"}.items():
+        assert why in refusal(folder, f"{topic}?{option}", "-o", "out", *spark)
 
 
 def test_a_password_file_is_for_its_owner_alone(folder: Path) -> None:

@@ -244,3 +244,18 @@ def test_the_card_tells_of_the_matrix_and_of_post_processing() -> None:
         "w_0_to_2",
         "w_2_to_4",
     ]
+
+
+def test_rows_beyond_what_fits_are_clamped_and_move_no_further(kind: str) -> None:
+    """One record on top of sums at the edge of 64 bits: no product wraps, and none moves further than its weight."""
+    for full in (2**62, -(2**62), 2**43, 0):
+        images = []
+        for more in (0, 1):
+            spy = Spied()
+            made = prefixes(kind, 9, spy)
+            made.extend(np.array([[full]] * 4 + [[full + more if full < 2**62 else full - more]] + [[full]] * 4))
+            images.append(spy.covered)
+        plan = RootPlan(9)
+        weights = max([1, *plan.top.weights.tolist()])
+        assert all(abs(a - b) <= weights for a, b in zip(*images, strict=True))
+        assert all(abs(number) <= 2**62 for image in images for number in image)

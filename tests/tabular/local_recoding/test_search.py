@@ -281,12 +281,32 @@ def test_a_column_that_tells_about_the_target_loses_less_and_weights_are_the_ste
         lost[target] = utility(table, schema, release.table).columns["age"].ncp
         assert ("weight of age" in release.steward) == (target is not None)
         assert "weight of" not in release.card.to_json()
+        told = "Columns were weighed by what they tell about income, learnt from the rows"
+        assert any(change.startswith(told) for change in release.card.changes) == (target is not None)
+        weighs = "what columns tell about 'income' weighs them: age "
+        assert [note[: len(weighs)] for note in release.notes] == ([] if target is None else [weighs])
     assert lost["income"] < 0.7 * lost[None]
     with pytest.raises(SchemaError, match="the target 'age' is a quasi-identifier"):
         sf.LocalRecoding(target="age").anonymize(table, schema, [sf.KAnonymity(10)])
     private = sf.Schema.from_roles(quasi=["age", "town"], sensitive=["income"])
     with pytest.raises(ParameterError, match="the target 'income' is sensitive"):
         minimality(table, private, [sf.LDiversity(2, "income")], sf.LocalRecoding(iterations=9, target="income"))
+
+
+def test_weights_that_the_steward_declares_stand_beside_a_target() -> None:
+    draw = np.random.default_rng(1)
+    age, town = draw.integers(0, 80, 300), draw.integers(0, 80, 300)
+    table = sf.Table(pl.DataFrame({"age": age, "town": town, "income": np.where(age > 40, "high", "low")}))
+    found = {}
+    for target, weights in ((None, (1, 5)), ("income", (1, 5)), ("income", (None, None))):
+        columns = {
+            name: sf.Attribute(name, sf.Role.QUASI, weight=weight)
+            for name, weight in zip(("age", "town"), weights, strict=True)
+        }
+        problem = Problem.of(table, sf.Schema(columns, other="keep"), [sf.KAnonymity(10)])
+        search = sf.LocalRecoding(iterations=500, seconds=None, target=target)
+        found[target, weights] = search.partition(problem).rows.tolist()
+    assert found[None, (1, 5)] == found["income", (1, 5)] != found["income", (None, None)]
 
 
 def test_a_search_without_an_end_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -62,6 +63,19 @@ def test_columns_weigh_by_what_they_tell(target: str) -> None:
     assert weights["sex"] == LEAST
 
 
+def test_weights_are_the_plain_formula_over_its_mean() -> None:
+    table = people(300)
+    rich = table.column("rich").to_list()
+    told = {
+        name: slow_information(table.column(name).to_list(), rich)
+        for name in SCHEMA.settled(table).names(sf.Role.QUASI)
+    }
+    mean = sum(told.values()) / len(told)
+    expected = {name: max(LEAST, each / mean) for name, each in told.items()}
+    assert target_weights(table, SCHEMA, "rich") == pytest.approx(expected, abs=1e-9)
+    assert max(expected.values()) > 2
+
+
 def test_where_nothing_tells_anything_all_weigh_the_same() -> None:
     table = sf.Table.from_frame(pl.DataFrame({"sex": ["F", "F"], "work": ["a", "a"], "rich": ["yes", "no"]}))
     schema = sf.Schema.from_roles(quasi=["sex", "work"], other="keep")
@@ -75,6 +89,23 @@ def test_a_missing_number_of_the_target_is_a_part_of_its_own() -> None:
     weights = target_weights(table, sf.Schema.from_roles(quasi=["told"], other="keep"), "pay")
     assert weights == {"told": 1.0}
     assert mutual_information(np.arange(rows) % 2, np.arange(rows) % 2) == pytest.approx(math.log(2) - 1 / (2 * rows))
+
+
+@pytest.mark.parametrize(
+    "role, values, why",
+    [
+        ({"other": "keep"}, ["yes"] * 4, "the target 'rich' has one value in all rows; name a column whose values"),
+        ({"other": "keep"}, [7.5] * 4, "the target 'rich' has one value in all rows"),
+        ({"identifier": ["rich"]}, ["a", "b", "c", "d"], "the target 'rich' is left out of the release; name a"),
+        ({"other": "drop"}, ["yes", "no"] * 2, "the target 'rich' is left out of the release"),
+    ],
+)
+def test_a_target_that_says_nothing_or_is_left_out_is_refused(
+    role: dict[str, Any], values: list[Any], why: str
+) -> None:
+    table = sf.Table.from_frame(pl.DataFrame({"age": [20, 20, 30, 30], "rich": values}))
+    with pytest.raises(SchemaError, match=why):
+        target_weights(table, sf.Schema.from_roles(quasi=["age"], **role), "rich")
 
 
 def test_a_target_that_is_not_there_or_is_generalised_is_refused() -> None:

@@ -24,6 +24,7 @@ from sfumato.audit.twin.rows import Row, Rows, person_pairs, row_pairs
 from sfumato.audit.twin.sandbox import Commands, Main, Sandbox, pack_arguments
 from sfumato.audit.twin.tables import FEW, TRIED
 from sfumato.audit.twin.watch import Recorder
+from sfumato.core.address import is_address
 from sfumato.core.seam import watched_by
 from sfumato.dp.ledger.ledger import Ledger
 from sfumato.errors import InputError, ParameterError
@@ -193,6 +194,8 @@ def _fresh_ledger(argv: Sequence[str], files: dict[str, bytes]) -> tuple[Command
     text = argv[1] if argv[0] == "query" and len(argv) > 1 else _option(argv, "--ledger")
     if text is None:
         return (), None
+    if is_address(text):
+        raise InputError("the ledger is in a database, and a twin run makes ledgers in files; name one that is a file")
     ledger = Ledger.open(text)
     facts, budget, name = ledger.facts, ledger.budget, Path(text).name
     files.pop(name, None)

@@ -1,4 +1,4 @@
-"""The book of one open SQLite transaction: the tables of a ledger's file, read and written.
+"""The book of one open transaction: a ledger's tables, in the SQL that SQLite and PostgreSQL share.
 
 What one transaction writes is on the disk together or not at all (Gray & Reuter 1993); every change also adds a link
 to the chain of hashes.
@@ -6,181 +6,261 @@ to the chain of hashes.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from sfumato.core.hash_chain import EMPTY, Head
-from sfumato.dp.ledger.store import Account, EntryRecord, EntryRow, Link, Purse
+from sfumato.dp.ledger.store import Account, DamagedError, EntryRecord, EntryRow, Link, Purse
 from sfumato.errors import ParameterError
 from sfumato.promise.cost import Accountant, Budget, Cost, amount
 
 PAGE = 500
+ANSWERS = 20  # are read at once: one may be a whole table
 
-TABLES = """
-CREATE TABLE account (
-    id INTEGER PRIMARY KEY CHECK (id = 1), accountant TEXT NOT NULL, budget_epsilon TEXT NOT NULL,
-    budget_delta TEXT NOT NULL, budget_rho TEXT NOT NULL, closed INTEGER NOT NULL, secret BLOB NOT NULL,
-    epsilon TEXT NOT NULL DEFAULT '0', delta TEXT NOT NULL DEFAULT '0', rho TEXT NOT NULL DEFAULT '0',
-    terms TEXT NOT NULL DEFAULT '', frozen TEXT, chain_key BLOB NOT NULL DEFAULT x'',
-    head_number INTEGER NOT NULL DEFAULT 0, head BLOB NOT NULL DEFAULT x'');
-CREATE TABLE version (number INTEGER PRIMARY KEY, time TEXT NOT NULL, facts TEXT NOT NULL);
-CREATE TABLE analyst (
-    name TEXT PRIMARY KEY, share_epsilon TEXT, share_rho TEXT,
-    epsilon TEXT NOT NULL DEFAULT '0', delta TEXT NOT NULL DEFAULT '0', rho TEXT NOT NULL DEFAULT '0');
-CREATE TABLE entry (
-    number INTEGER PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL, version INTEGER NOT NULL,
-    hash BLOB NOT NULL, question TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, rho TEXT NOT NULL,
-    again INTEGER NOT NULL, answered INTEGER NOT NULL,
-    door TEXT NOT NULL DEFAULT 'query', data TEXT, outside INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX entry_of_question ON entry (hash, version, analyst);
-CREATE TABLE answer (hash BLOB NOT NULL, version INTEGER NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (hash, version));
+
+class Found(Protocol):
+    """The rows of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+
+
+class Statements(Protocol):
+    """What runs statements in the transaction; a parameter is a question mark."""
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Found: ...
+
+
+class AccountRow(NamedTuple):
+    """The one row of the account, read once and kept in step with what the transaction writes."""
+
+    accountant: str
+    budget_epsilon: str
+    budget_delta: str
+    budget_rho: str
+    closed: int
+    secret: bytes
+    epsilon: str
+    delta: str
+    rho: str
+    terms: str
+    frozen: str | None
+    chain_key: bytes
+    head_number: int
+    head: bytes
+
+
+READ_ACCOUNT = f"SELECT {', '.join(AccountRow._fields)} FROM account"  # noqa: S608 - our words
+LOOK = """
+SELECT (SELECT facts FROM version WHERE number = ?), (SELECT answer FROM answer WHERE hash = ? AND version = ?),
+(SELECT min(number) FROM entry WHERE hash = ? AND version = ? AND analyst = ?),
+(SELECT coalesce(max(number), 0) + 1 FROM entry),
+analyst.name, analyst.share_epsilon, analyst.share_rho, analyst.epsilon, analyst.delta, analyst.rho
+FROM account LEFT JOIN analyst ON analyst.name = ?
 """
-LINKS = (
-    "CREATE TABLE link (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, happened TEXT NOT NULL, digest BLOB NOT NULL)"
-)
+NEXT = "SELECT coalesce(max(number), 0) + 1 FROM entry"
+CHANGED = "the account is not as it was read"
+ENTRY = "number, time, analyst, version, hash, question, epsilon, delta, rho, again, answered, door, data, outside"
 
 
-class SqliteBook:
-    """The book of one open transaction.
+class SqlBook:
+    """The book of one open transaction; `row` is the account, where it was read already.
 
+    >>> import sqlite3
     >>> from contextlib import closing
+    >>> from sfumato.dp.ledger.tables import tables
     >>> with closing(sqlite3.connect(":memory:")) as connection:
-    ...     _ = connection.executescript(TABLES)
-    ...     SqliteBook(connection).version()
+    ...     _ = connection.executescript(tables("sqlite"))
+    ...     SqlBook(connection).version()
     0
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, statements: Statements, row: AccountRow | None = None) -> None:
+        self._statements, self._row = statements, row
+        self._next: int | None = None  # what a debit has looked at, as far as nothing of it was written since
+        self._facts: dict[int, str | None] = {}
+        self._purses: dict[str, Sequence[Any] | None] = {}
+        self._answers: dict[tuple[bytes, int], bytes | None] = {}
+        self._payments: dict[tuple[bytes, int, str], int | None] = {}
+
+    def _change(self, sql: str, values: Sequence[Any], *, once: bool = False) -> None:
+        """Change something; what must change `once` and finds no row is damage."""
+        if self._statements.execute(sql, values).rowcount != 1 and once:
+            raise DamagedError(CHANGED)
+
+    def look(self, question: bytes, version: int, analyst: str) -> None:
+        about, paid = (question, version), (question, version, analyst)
+        row = self._statements.execute(LOOK, (version, *about, *paid, analyst)).fetchone()
+        if row is None:
+            raise DamagedError("no account")
+        self._facts[version], answer, self._payments[paid], self._next, name, *purse = row
+        self._answers[about] = None if answer is None else bytes(answer)
+        self._purses[analyst] = None if name is None else purse
+
+    def _account(self) -> AccountRow:
+        if self._row is None:
+            found = self._statements.execute(READ_ACCOUNT).fetchone()
+            if found is None:
+                raise DamagedError("no account")
+            self._row = AccountRow(*found)
+        return self._row
+
+    def open_account(self, budget: Budget, shares: Mapping[str, Cost] | None, secrets: tuple[bytes, bytes]) -> None:
+        """Write what a new ledger may spend, by whom, and its two secrets."""
+        sql = (
+            "INSERT INTO account (id, accountant, budget_epsilon, budget_delta, budget_rho, closed, secret, chain_key) "
+            "VALUES (1, ?, ?, ?, ?, ?, ?, ?)"
+        )
+        terms = (str(budget.accountant), str(budget.epsilon), str(budget.delta), str(budget.rho))
+        self._change(sql, (*terms, int(shares is not None), *secrets))
+        for name, share in (shares or {}).items():
+            sql = "INSERT INTO analyst (name, share_epsilon, share_rho) VALUES (?, ?, ?)"
+            self._change(sql, (name, str(share.epsilon), str(share.rho)))
 
     def account(self) -> Account:
-        sql = (
-            "SELECT accountant, budget_epsilon, budget_delta, budget_rho, closed, epsilon, delta, rho, frozen "
-            "FROM account"
-        )
-        row = self._connection.execute(sql).fetchone()
-        if row is None:
-            raise sqlite3.DatabaseError("no account")
-        budget = Budget(_read_amount(row[1]), _read_amount(row[2]), Accountant(row[0]), _read_amount(row[3]))
-        return Account(budget, closed=bool(row[4]), spent=read_cost(*row[5:8]), frozen=row[8])
+        row = self._account()
+        total = (_read_amount(text) for text in (row.budget_epsilon, row.budget_delta, row.budget_rho))
+        epsilon, delta, rho = total
+        budget = Budget(epsilon, delta, Accountant(row.accountant), rho)
+        spent = read_cost(row.epsilon, row.delta, row.rho)
+        return Account(budget, closed=bool(row.closed), spent=spent, frozen=row.frozen)
 
     def spend(self, spent: Cost) -> None:
-        self._connection.execute("UPDATE account SET epsilon = ?, delta = ?, rho = ?", _texts(spent))
+        """Set the ledger's total, if it still is what this transaction has read."""
+        row, texts = self._account(), cost_texts(spent)
+        sql = "UPDATE account SET epsilon = ?, delta = ?, rho = ? WHERE epsilon = ? AND delta = ? AND rho = ?"
+        self._change(sql, (*texts, row.epsilon, row.delta, row.rho), once=True)
+        self._row = row._replace(epsilon=texts[0], delta=texts[1], rho=texts[2])
 
     def secret(self) -> bytes:
-        return bytes(self._connection.execute("SELECT secret FROM account").fetchone()[0])
+        return bytes(self._account().secret)
 
     def purse(self, analyst: str) -> Purse | None:
         sql = "SELECT share_epsilon, share_rho, epsilon, delta, rho FROM analyst WHERE name = ?"
-        row = self._connection.execute(sql, (analyst,)).fetchone()
-        if row is None:
-            return None
-        share = None if row[0] is None else Cost(epsilon=_read_amount(row[0]), rho=_read_amount(row[1]))
-        return Purse(share, read_cost(*row[2:]))
+        seen = analyst in self._purses
+        row = self._purses[analyst] if seen else self._statements.execute(sql, (analyst,)).fetchone()
+        return None if row is None else _read_purse(row)
 
     def fill_purse(self, analyst: str, spent: Cost) -> None:
         sql = (
             "INSERT INTO analyst (name, epsilon, delta, rho) VALUES (?, ?, ?, ?) ON CONFLICT (name) "
             "DO UPDATE SET epsilon = excluded.epsilon, delta = excluded.delta, rho = excluded.rho"
         )
-        self._connection.execute(sql, (analyst, *_texts(spent)))
+        self._change(sql, (analyst, *cost_texts(spent)))
+        self._purses.pop(analyst, None)
 
     def version(self) -> int:
-        return int(self._connection.execute("SELECT coalesce(max(number), 0) FROM version").fetchone()[0])
+        return int(self._statements.execute("SELECT coalesce(max(number), 0) FROM version").fetchone()[0])
 
     def facts(self, version: int) -> str | None:
-        row = self._connection.execute("SELECT facts FROM version WHERE number = ?", (version,)).fetchone()
+        if version in self._facts:
+            return self._facts[version]
+        row = self._statements.execute("SELECT facts FROM version WHERE number = ?", (version,)).fetchone()
         return None if row is None else str(row[0])
 
     def add_version(self, time: str, facts: str) -> int:
         number = self.version() + 1
-        self._connection.execute("INSERT INTO version VALUES (?, ?, ?)", (number, time, facts))
+        self._change("INSERT INTO version VALUES (?, ?, ?)", (number, time, facts))
+        self._facts.pop(number, None)
         return number
 
     def first_payment(self, question: bytes, version: int, analyst: str) -> int | None:
+        if (question, version, analyst) in self._payments:
+            return self._payments[question, version, analyst]
         sql = "SELECT min(number) FROM entry WHERE hash = ? AND version = ? AND analyst = ?"
-        number = self._connection.execute(sql, (question, version, analyst)).fetchone()[0]
+        number = self._statements.execute(sql, (question, version, analyst)).fetchone()[0]
         return None if number is None else int(number)
 
     def answer(self, question: bytes, version: int) -> bytes | None:
+        if (question, version) in self._answers:
+            return self._answers[question, version]
         sql = "SELECT answer FROM answer WHERE hash = ? AND version = ?"
-        row = self._connection.execute(sql, (question, version)).fetchone()
+        row = self._statements.execute(sql, (question, version)).fetchone()
         return None if row is None else bytes(row[0])
 
     def keep(self, question: bytes, version: int, answer: bytes) -> None:
-        self._connection.execute("INSERT INTO answer VALUES (?, ?, ?)", (question, version, answer))
+        self._change("INSERT INTO answer VALUES (?, ?, ?)", (question, version, answer))
+        self._answers.pop((question, version), None)
 
     def add(self, question: bytes, record: EntryRecord) -> int:
-        sql = "INSERT INTO entry VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number"
-        head = (record.time, record.analyst, record.version, question, record.question)
-        rest = (record.again, record.answered, record.door, record.data, record.outside)
-        return int(self._connection.execute(sql, (*head, *_texts(record.cost), *rest)).fetchone()[0])
+        number = self._next or int(self._statements.execute(NEXT).fetchone()[0])
+        head = (number, record.time, record.analyst, record.version, question, record.question)
+        rest = (int(record.again), int(record.answered), record.door, record.data, int(record.outside))
+        marks = ", ".join("?" * (len(head) + 3 + len(rest)))
+        self._change(f"INSERT INTO entry VALUES ({marks})", (*head, *cost_texts(record.cost), *rest))  # noqa: S608 - marks
+        self._next = number + 1
+        self._payments.pop((question, record.version, record.analyst), None)
+        return number
 
     def settle(self, number: int, question: bytes, version: int) -> bool:
         sql = "UPDATE entry SET answered = 1 WHERE number = ? AND hash = ? AND version = ?"
-        return self._connection.execute(sql, (number, question, version)).rowcount == 1
+        return self._statements.execute(sql, (number, question, version)).rowcount == 1
 
     def page(self, after: int) -> list[EntryRecord]:
-        sql = (
-            "SELECT number, time, analyst, version, question, epsilon, delta, rho, again, answered, door, data, "
-            "outside FROM entry WHERE number > ? ORDER BY number LIMIT ?"
-        )
-        rows = self._connection.execute(sql, (after, PAGE)).fetchall()
-        return [_read_entry(row) for row in rows]
+        return [_read_entry(row) for row in self.rows(after)]
 
     def rows(self, after: int) -> list[EntryRow]:
-        sql = (
-            "SELECT number, time, analyst, version, hash, question, epsilon, delta, rho, again, answered, door, data, "
-            "outside FROM entry WHERE number > ? ORDER BY number LIMIT ?"
-        )
-        return self._connection.execute(sql, (after, PAGE)).fetchall()
+        sql = f"SELECT {ENTRY} FROM entry WHERE number > ? ORDER BY number LIMIT ?"  # noqa: S608 - our words
+        return self._statements.execute(sql, (after, PAGE)).fetchall()
 
     def terms(self) -> str:
-        return str(self._connection.execute("SELECT terms FROM account").fetchone()[0])
+        return str(self._account().terms)
 
     def declare_terms(self, terms: str) -> None:
-        """Set the JSON of the terms."""
-        self._connection.execute("UPDATE account SET terms = ?", (terms,))
+        self._change("UPDATE account SET terms = ?", (terms,), once=True)
+        self._row = self._account()._replace(terms=terms)
 
     def freeze(self, reason: str | None) -> None:
-        self._connection.execute("UPDATE account SET frozen = ?", (reason,))
+        self._change("UPDATE account SET frozen = ?", (reason,), once=True)
+        self._row = self._account()._replace(frozen=reason)
 
     def head(self) -> Head:
-        number, digest = self._connection.execute("SELECT head_number, head FROM account").fetchone()
-        return Head(int(number), bytes(digest)) if number else EMPTY
+        row = self._account()
+        return Head(int(row.head_number), bytes(row.head)) if row.head_number else EMPTY
 
     def link(self, kind: str, happened: str) -> Head:
-        key = bytes(self._connection.execute("SELECT chain_key FROM account").fetchone()[0])
-        head = self.head().then(key, f"{kind} {happened}".encode())
+        old = self._account()
+        head = self.head().then(self.chain_key(), f"{kind} {happened}".encode())
         row = (head.number, kind, happened, head.digest)
-        self._connection.execute("INSERT INTO link VALUES (?, ?, ?, ?)", row)
-        self._connection.execute("UPDATE account SET head_number = ?, head = ?", (head.number, head.digest))
+        self._change("INSERT INTO link VALUES (?, ?, ?, ?)", row)
+        sql = "UPDATE account SET head_number = ?, head = ? WHERE head_number = ?"
+        self._change(sql, (head.number, head.digest, old.head_number), once=True)
+        self._row = old._replace(head_number=head.number, head=head.digest)
         return head
 
     def links(self, after: int) -> list[Link]:
         sql = "SELECT number, kind, happened, digest FROM link WHERE number > ? ORDER BY number LIMIT ?"
-        return [Link(*row) for row in self._connection.execute(sql, (after, PAGE)).fetchall()]
+        return [Link(*row) for row in self._statements.execute(sql, (after, PAGE)).fetchall()]
 
     def chain_key(self) -> bytes:
-        return bytes(self._connection.execute("SELECT chain_key FROM account").fetchone()[0])
+        return bytes(self._account().chain_key)
 
     def purses(self) -> dict[str, Purse]:
-        names = [name for (name,) in self._connection.execute("SELECT name FROM analyst ORDER BY name")]
-        return {name: purse for name in names if (purse := self.purse(name)) is not None}
+        sql = "SELECT name, share_epsilon, share_rho, epsilon, delta, rho FROM analyst ORDER BY name"
+        return {name: _read_purse(row) for name, *row in self._statements.execute(sql).fetchall()}
 
     def versions(self) -> list[tuple[int, str, str]]:
-        rows = self._connection.execute("SELECT number, time, facts FROM version ORDER BY number").fetchall()
+        rows = self._statements.execute("SELECT number, time, facts FROM version ORDER BY number").fetchall()
         return [(int(number), str(time), str(facts)) for number, time, facts in rows]
 
     def answers(self) -> Iterator[tuple[bytes, int, bytes]]:
-        for question, version, answer in self._connection.execute("SELECT hash, version, answer FROM answer"):
-            yield bytes(question), int(version), bytes(answer)
+        sql = "SELECT hash, version, answer FROM answer WHERE (hash, version) > (?, ?) ORDER BY hash, version LIMIT ?"
+        after = (b"", 0)
+        while page := self._statements.execute(sql, (*after, ANSWERS)).fetchall():
+            yield from ((bytes(question), int(version), bytes(answer)) for question, version, answer in page)
+            after = (bytes(page[-1][0]), int(page[-1][1]))
+
+
+def _read_purse(row: Sequence[Any]) -> Purse:
+    share = None if row[0] is None else Cost(epsilon=_read_amount(row[0]), rho=_read_amount(row[1]))
+    return Purse(share, read_cost(*row[2:]))
 
 
 def _read_entry(row: Sequence[Any]) -> EntryRecord:
-    number, time, analyst, version, question, epsilon, delta, rho, again, answered, door, data, outside = row
+    number, time, analyst, version, _, question, epsilon, delta, rho, again, answered, door, data, outside = row
     return EntryRecord(
         number=number,
         time=time,
@@ -196,7 +276,12 @@ def _read_entry(row: Sequence[Any]) -> EntryRecord:
     )
 
 
-def _texts(cost: Cost) -> tuple[str, str, str]:
+def cost_texts(cost: Cost) -> tuple[str, str, str]:
+    """Return a cost as three texts.
+
+    >>> cost_texts(Cost(epsilon="0.1"))
+    ('0.1', '0', '0')
+    """
     return str(cost.epsilon), str(cost.delta), str(cost.rho)
 
 
@@ -209,9 +294,11 @@ def read_cost(epsilon: str, delta: str, rho: str) -> Cost:
     return Cost(_read_amount(epsilon), _read_amount(delta), _read_amount(rho))
 
 
-def _read_amount(text: str) -> Decimal:
-    """Return an amount that was written as text; anything else means that the file is damaged."""
+def _read_amount(text: object) -> Decimal:
+    """Return an amount that was written as text; anything else means that the ledger is damaged."""
     try:
-        return amount(text)
-    except ParameterError as error:
-        raise sqlite3.DatabaseError("not an amount") from error
+        if isinstance(text, str):
+            return amount(text)
+    except ParameterError:
+        pass
+    raise DamagedError("not an amount")

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from sfumato.core.display import as_html, one_line
 from sfumato.core.hash_chain import Head
 from sfumato.dp.ledger import events
 from sfumato.dp.ledger.affordable import analyst_name, charge, purse_of, rest_of_share
-from sfumato.dp.ledger.book import SqliteBook
+from sfumato.dp.ledger.places import LedgerPlace, store_of
 from sfumato.dp.ledger.receipts import RECEIPTS
 from sfumato.dp.ledger.register import known_elsewhere, one_at_a_time, remember
 from sfumato.dp.ledger.shares import share_of
-from sfumato.dp.ledger.sqlite import SqliteStore
-from sfumato.dp.ledger.store import Account, Book, EntryRecord, LedgerStore
+from sfumato.dp.ledger.store import Account, Book, EntryRecord, HomedStore, LedgerStore
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.wholeness import hash_of, refuse_damaged, refuse_younger
 from sfumato.errors import InputError, ParameterError
@@ -68,6 +67,7 @@ class Ledger:
     """A budget on the disk that survives crashes, races and forks (module docstring; docs/algorithms/ledger.md).
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "rides.ledger"
     >>> ledger = Ledger.create(path, Budget(epsilon=1), {"data": "rides.csv"})
     >>> entry = ledger.debit("count of rides, epsilon 0.4", 1, "ana", Cost(epsilon=0.4))
@@ -87,17 +87,17 @@ class Ledger:
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        place: LedgerPlace,
         budget: Budget,
         facts: Mapping[str, Any],
         *,
         analysts: Mapping[str, Decimal] | None = None,
         terms: Terms = Terms(),  # noqa: B008 - frozen
     ) -> Ledger:
-        """Return a new ledger about `facts`; with `analysts`, only they may ask, each up to an ε of their own.
+        """Return a new ledger about `facts`, in a file or in PostgreSQL (`postgresql://…?ledger=NAME`).
 
-        Rows that another ledger knows are refused, since nobody's losses would add up, unless the terms say that the
-        two are about other people.
+        With `analysts`, only they may ask, each up to an ε of their own. Rows that another ledger knows are refused,
+        since nobody's losses would add up, unless the terms say that the two are about other people.
         """
         shares = (
             None
@@ -106,28 +106,26 @@ class Ledger:
         )
         if shares is not None and not shares:
             raise ParameterError("the ledger names no analyst; name some, or give None to let anybody ask")
-        place, first = Path(path).absolute(), _json(facts)
-
+        store, first = store_of(place), _json(facts)
         source = SecureSource()
         secrets = source.words(SECRET_WORDS).tobytes(), source.words(SECRET_WORDS).tobytes()
 
-        def begin(book: SqliteBook) -> None:
+        def begin(book: Book) -> None:
             book.declare_terms(terms.to_json())
             book.link(events.OPENED, events.opened(budget, shares, terms.to_json(), secrets[0]))
             _declare(book, first)
 
-        store = SqliteStore(place)
-        with one_at_a_time(place):
+        with one_at_a_time(store):
             if not terms.other_people:
-                _refuse_second(known_elsewhere(facts, place))
-            remember(place, facts)  # first: a ledger that a crash leaves unlisted would let a second one be made
+                _refuse_second(known_elsewhere(facts, store))
+            remember(store, facts)  # first: a ledger that a crash leaves unlisted would let a second one be made
             store.create(budget, shares, secrets, begin)
         return cls(store)
 
     @classmethod
-    def open(cls, path: str | Path) -> Ledger:
-        """Return the ledger at a path, after a look whether it is whole (`sfumato.dp.ledger.wholeness`)."""
-        return cls.of_store(SqliteStore(Path(path).absolute()))
+    def open(cls, place: LedgerPlace) -> Ledger:
+        """Return the ledger at a place, after a look whether it is whole (`sfumato.dp.ledger.wholeness`)."""
+        return cls.of_store(store_of(place))
 
     @classmethod
     def of_store(cls, store: LedgerStore) -> Ledger:
@@ -135,6 +133,11 @@ class Ledger:
         with store.opening() as book:
             refuse_damaged(book, store.name)
         return cls(store)
+
+    @property
+    def name(self) -> str:
+        """What the ledger is called where others may read it: its file, or its address without the user."""
+        return self._store.name
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -270,6 +273,7 @@ class Ledger:
             refuse_younger(self._last, (book.head().number, account.spent), self._store.name)
             _refuse_frozen(account)
             account.budget.check(cost)
+            book.look(key, version, analyst)
             purse = purse_of(book, account, analyst)
             _read_facts(book, version)
             answer, paid = book.answer(key, version), book.first_payment(key, version, analyst)
@@ -311,10 +315,10 @@ class Ledger:
 
     def declare_version(self, facts: Mapping[str, Any]) -> int:
         """Return the number of a new data version; what was spent on earlier ones stays spent."""
-        path = self._store.path if isinstance(self._store, SqliteStore) else Path()
-        with one_at_a_time(path):
-            if path.name and not self.terms.other_people:
-                _refuse_second(known_elsewhere(facts, path))
+        home = self._store if isinstance(self._store, HomedStore) else None
+        with nullcontext() if home is None else one_at_a_time(home):
+            if home is not None and not self.terms.other_people:
+                _refuse_second(known_elsewhere(facts, home))
             with self._store.writing() as book:
                 return _declare(book, _json(facts))
 
@@ -357,7 +361,7 @@ def _refuse_frozen(account: Account) -> None:
         )
 
 
-def _refuse_second(other: Path | None) -> None:
+def _refuse_second(other: str | None) -> None:
     if other is not None:
         raise InputError(
             f"ledger '{other}' knows these rows already; charge it, or say that this one is about other people "

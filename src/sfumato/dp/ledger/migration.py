@@ -13,7 +13,8 @@ from pathlib import Path
 from sfumato.core.files import create_file, flush_folder
 from sfumato.core.hash_chain import KEY_BYTES
 from sfumato.dp.ledger import events
-from sfumato.dp.ledger.book import LINKS, SqliteBook, read_cost
+from sfumato.dp.ledger.book import SqlBook, read_cost
+from sfumato.dp.ledger.tables import links
 from sfumato.dp.ledger.terms import Terms
 from sfumato.dp.ledger.wholeness import hash_of
 from sfumato.errors import InputError
@@ -39,9 +40,9 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if connection.execute("PRAGMA user_version").fetchone()[0] == FIRST:  # not done meanwhile by somebody else
-            _refuse_wrong_sums(SqliteBook(connection), connection)
+            _refuse_wrong_sums(SqlBook(connection), connection)
             _keep_copy(path)
-            for statement in (*ADDED, LINKS):
+            for statement in (*ADDED, links("sqlite")):
                 connection.execute(statement)
             key = SecureSource().words(KEY_BYTES // 4).tobytes()
             connection.execute("UPDATE account SET chain_key = ?, terms = ?", (key, Terms().to_json()))
@@ -54,7 +55,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         raise
 
 
-def _refuse_wrong_sums(book: SqliteBook, connection: sqlite3.Connection) -> None:
+def _refuse_wrong_sums(book: SqlBook, connection: sqlite3.Connection) -> None:
     """Refuse totals that are not the sums of the entries: all that the first format can tell of damage."""
     total, purses = Cost(), dict.fromkeys(book.purses(), Cost())
     sql = "SELECT hash, question, analyst, again, epsilon, delta, rho FROM entry"
@@ -97,7 +98,7 @@ def _is_copy(file: Path) -> bool:
 
 def _link_everything(connection: sqlite3.Connection) -> None:
     """Add a link for all that happened under the first format, in its order as far as it is known."""
-    book = SqliteBook(connection)
+    book = SqlBook(connection)
     account = book.account()
     purses = {name: purse.share for name, purse in book.purses().items() if purse.share is not None}
     book.link(

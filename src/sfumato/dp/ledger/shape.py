@@ -10,7 +10,7 @@ import sqlite3
 from contextlib import closing
 from functools import lru_cache
 
-from sfumato.dp.ledger.book import LINKS, TABLES
+from sfumato.dp.ledger.tables import tables
 
 Shape = list[tuple[object, ...]]
 
@@ -24,7 +24,7 @@ def refuse_other_shape(connection: sqlite3.Connection) -> None:
 @lru_cache(maxsize=1)
 def _right_shape() -> Shape:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(f"{TABLES}{LINKS};")
+        connection.executescript(tables("sqlite"))
         return _shape(connection)
 
 

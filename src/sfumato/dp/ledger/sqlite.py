@@ -10,19 +10,25 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.core.files import Staging
-from sfumato.dp.ledger.book import LINKS, TABLES, SqliteBook
+from sfumato.core.files.journal import PREFIX
+from sfumato.dp.ledger.book import SqlBook
 from sfumato.dp.ledger.migration import FIRST, KEPT, migrate
 from sfumato.dp.ledger.shape import refuse_other_shape
+from sfumato.dp.ledger.store import Book, DamagedError, HomedStore
+from sfumato.dp.ledger.tables import tables
+from sfumato.dp.ledger.wholeness import refuse_damaged
 from sfumato.errors import InputError
 from sfumato.promise.cost import Budget, Cost
 
 FORMAT = 2
 APPLICATION = 0x7366756D  # "sfum", in the file's header
+MAGIC = b"SQLite format 3\x00"
+APPLICATION_AT = 68  # in the header
 PATIENCE_SECONDS = 60.0
 GLANCE_SECONDS = 0.003
 
@@ -42,12 +48,17 @@ class SqliteStore:
         """What errors call the ledger."""
         return str(self.path)
 
+    @property
+    def place(self) -> str:
+        """How a list notes the ledger."""
+        return str(self.path)
+
     def create(
         self,
         budget: Budget,
         shares: Mapping[str, Cost] | None,
         secrets: tuple[bytes, bytes],
-        begin: Callable[[SqliteBook], None],
+        begin: Callable[[Book], None],
     ) -> None:
         """Make the file, for its owner alone, whole or not at all; `begin` writes what a new ledger begins with.
 
@@ -63,17 +74,18 @@ class SqliteStore:
         with Staging() as staging:
             temporary = staging.place(self.path, secret=True)
             with _explain_sqlite_errors(self.path), closing(_connect(temporary)) as connection:
-                connection.executescript(f"{TABLES}{LINKS};")
+                connection.executescript(tables("sqlite"))
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
                 connection.execute("BEGIN")
-                _open_account(connection, budget, shares, secrets)
-                begin(SqliteBook(connection))
+                book = SqlBook(connection)
+                book.open_account(budget, shares, secrets)
+                begin(book)
                 connection.execute("COMMIT")
         _flush_folder(self.path.parent)
 
     @contextmanager
-    def opening(self) -> Iterator[SqliteBook]:
+    def opening(self) -> Iterator[SqlBook]:
         """Give the book as `reading` does; refuse a file that is missing, no ledger, of a newer format, or damaged.
 
         One transaction serves all: where others write, waiting for a second one could take long.
@@ -89,7 +101,7 @@ class SqliteStore:
                 migrate(connection, self.path)
                 connection.execute("BEGIN")
             refuse_other_shape(connection)
-            yield SqliteBook(connection)
+            yield SqlBook(connection)
 
     def _refuse_no_file(self) -> None:
         if not self.path.exists():
@@ -125,28 +137,73 @@ class SqliteStore:
         return number
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteBook]:
+    def reading(self) -> Iterator[SqlBook]:
         """Give the book as it stands at one moment."""
         with self._transaction("BEGIN") as book:
             yield book
 
     @contextmanager
-    def writing(self) -> Iterator[SqliteBook]:
+    def writing(self) -> Iterator[SqlBook]:
         """Give the book to this caller alone; what it writes is on the disk when the block ends."""
         with self._transaction("BEGIN IMMEDIATE") as book:
             yield book
 
+    def alone(self) -> AbstractContextManager[None]:
+        """Wait for nobody: whoever makes a ledger here holds the lock of this user's list."""
+        return nullcontext()
+
+    def neighbours(self) -> Iterator[HomedStore]:
+        """Yield the ledgers in the same folder."""
+        return ledgers_in(self.path.parent)
+
+    def is_there(self) -> bool:
+        """Whether a file begins as ledgers do; one byte may be damaged, and opening it will tell."""
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(APPLICATION_AT + 4)
+        except OSError:
+            return False
+        found, right = header[: len(MAGIC)] + header[APPLICATION_AT:], MAGIC + APPLICATION.to_bytes(4, "big")
+        return len(found) == len(right) and sum(one != other for one, other in zip(found, right, strict=True)) <= 1
+
+    def is_same(self, other: HomedStore) -> bool:
+        """Whether another store is this file."""
+        return isinstance(other, SqliteStore) and other.path == self.path
+
+    def glance(self) -> list[str]:
+        """Return what all versions declared; a ledger that is damaged is refused, an old one is not migrated."""
+        chained = self.format() == FORMAT
+        with self.reading() as book:
+            if chained:
+                refuse_damaged(book, self.name)
+            return [facts for _, _, facts in book.versions()]
+
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[SqliteBook]:
+    def _transaction(self, begin: str) -> Iterator[SqlBook]:
         with _explain_sqlite_errors(self.path), closing(_connect(self.path)) as connection:
             connection.execute(begin)
             try:
-                yield SqliteBook(connection)
+                yield SqlBook(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
+
+
+def ledgers_in(folder: Path) -> Iterator[HomedStore]:
+    """Yield the ledgers in a folder; what a creation left that was killed is none.
+
+    >>> list(ledgers_in(Path("no-such-folder")))
+    []
+    """
+    try:
+        files = sorted(entry for entry in folder.iterdir() if entry.is_file())
+    except OSError:
+        return
+    for file in files:
+        if not file.name.startswith(PREFIX) and SqliteStore(file).is_there():
+            yield SqliteStore(file)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -173,19 +230,6 @@ def _begin_reading(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE_SECONDS)}")
 
 
-def _open_account(
-    connection: sqlite3.Connection, budget: Budget, shares: Mapping[str, Cost] | None, secrets: tuple[bytes, bytes]
-) -> None:
-    sql = (
-        "INSERT INTO account (id, accountant, budget_epsilon, budget_delta, budget_rho, closed, secret, chain_key) "
-        "VALUES (1, ?, ?, ?, ?, ?, ?, ?)"
-    )
-    terms = (budget.accountant, str(budget.epsilon), str(budget.delta), str(budget.rho))
-    connection.execute(sql, (*terms, shares is not None, *secrets))
-    rows = [(name, str(share.epsilon), str(share.rho)) for name, share in (shares or {}).items()]
-    connection.executemany("INSERT INTO analyst (name, share_epsilon, share_rho) VALUES (?, ?, ?)", rows)
-
-
 def _flush_folder(folder: Path) -> None:
     """Make a new name in a folder survive a power cut; some systems cannot open folders and need no flush."""
     with suppress(PermissionError):
@@ -204,7 +248,7 @@ def _explain_sqlite_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         raise InputError(_SENTENCES.get(code, _OTHER).format(path=path, error=error)) from error
-    except UnicodeDecodeError as error:  # in a message of SQLite about a damaged file
+    except (DamagedError, UnicodeDecodeError) as error:  # the latter in a message of SQLite about a damaged file
         raise InputError(_SENTENCES[sqlite3.SQLITE_CORRUPT].format(path=path)) from error
 
 

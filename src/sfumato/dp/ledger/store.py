@@ -1,17 +1,25 @@
-"""What a ledger keeps, and the seam behind which a file or, later, a server database keeps it.
+"""What a ledger keeps, and the seam behind which a file or a database on a server keeps it.
 
 A store gives transactions in the sense of Gray & Reuter (1993): alone, whole, and durable once they end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from sfumato.core.hash_chain import Head
 from sfumato.promise.cost import Budget, Cost
+
+
+class DamagedError(Exception):
+    """What a ledger holds is nothing that a ledger writes; its store says so in a sentence.
+
+    >>> issubclass(DamagedError, ValueError)
+    False
+    """
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,9 @@ class Book(Protocol):
     def fill_purse(self, analyst: str, spent: Cost) -> None:
         """Set an analyst's total, and add one who is not in the ledger yet."""
 
+    def look(self, question: bytes, version: int, analyst: str) -> None:
+        """Read at once what a debit asks for: it need not, and then each question is read by itself."""
+
     def version(self) -> int:
         """Return the number of the version declared last."""
 
@@ -151,6 +162,9 @@ class Book(Protocol):
     def terms(self) -> str:
         """Return the JSON of the terms declared with the ledger."""
 
+    def declare_terms(self, terms: str) -> None:
+        """Set the JSON of the terms."""
+
     def freeze(self, reason: str | None) -> None:
         """Set why nothing is answered now; None lifts it."""
 
@@ -179,3 +193,27 @@ class LedgerStore(Protocol):
     def opening(self) -> AbstractContextManager[Book]: ...
     def reading(self) -> AbstractContextManager[Book]: ...
     def writing(self) -> AbstractContextManager[Book]: ...
+
+
+@runtime_checkable
+class HomedStore(LedgerStore, Protocol):
+    """A store that can make its ledger, and look for others that may know the same rows.
+
+    `place` is how a list notes it. `alone` lets nobody make a ledger beside it meanwhile, `neighbours` are the ledgers
+    that lie at the same place, and `glance` reads what all versions declared, having refused a ledger that is damaged.
+    """
+
+    @property
+    def place(self) -> str: ...
+    def create(
+        self,
+        budget: Budget,
+        shares: Mapping[str, Cost] | None,
+        secrets: tuple[bytes, bytes],
+        begin: Callable[[Book], None],
+    ) -> None: ...
+    def alone(self) -> AbstractContextManager[None]: ...
+    def neighbours(self) -> Iterable[HomedStore]: ...
+    def is_there(self) -> bool: ...
+    def is_same(self, other: HomedStore) -> bool: ...
+    def glance(self) -> list[str]: ...

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.core.hash_chain import Head
-from sfumato.dp.ledger.sqlite import SqliteStore
+from sfumato.dp.ledger.places import LedgerPlace, store_of
 from sfumato.dp.ledger.store import Book
 from sfumato.dp.ledger.wholeness import NO_LEDGER, faults
 from sfumato.errors import InputError, reason
 
 
-def verify(path: str | Path, cards: Sequence[str | Path] = ()) -> list[str]:
+def verify(place: LedgerPlace, cards: Sequence[str | Path] = ()) -> list[str]:
     """Return what is wrong with a ledger, a sentence each; nothing where all of it holds.
 
     >>> import tempfile
@@ -28,7 +28,7 @@ def verify(path: str | Path, cards: Sequence[str | Path] = ()) -> list[str]:
     >>> verify(place)
     []
     """
-    store = SqliteStore(Path(path).absolute())
+    store = store_of(place)
     heads = [(str(card), _head_of(Path(card))) for card in cards]
     with store.opening() as book:
         return _edited(book) + [wrong for name, head in heads for wrong in _against(book, name, head)]

@@ -64,22 +64,25 @@ class Bounding:
         nth = f"ROW_NUMBER() OVER (PARTITION BY {by} ORDER BY {', '.join(ranked)})"
         return f"SELECT * FROM (SELECT *, {nth} AS nth FROM ({left}) AS left_groups) AS ranked WHERE nth <= {rows}"
 
-    def bound_counts(self, grouped: str, rows: int, groups: int | None) -> str:
+    def bound_counts(self, grouped: str, rows: int, groups: int | None, *, counted: bool = False) -> str:
         """Return a row for each person and group that are left, with the number of rows that count as its `weight`.
 
         Where nothing tells the rows of a person in a group apart, only their number matters: these are the rows of
         `bound_rows`, counted, and only persons and groups are hashed and ranked. Where `groups` is None, no person can
-        be in more than one, and nothing is hashed.
+        be in more than one, and nothing is hashed. Where rows are `counted` already, each person is there once,
+        with the number of its rows as `n`.
 
         >>> from sfumato.dp.rows.dialect import DUCKDB
         >>> Bounding(DUCKDB, [], [], lambda: "$p0").bound_counts("SELECT * FROM rides", rows=2, groups=1)
         'SELECT person, LEAST(COUNT(*), 2) AS weight FROM (SELECT * FROM rides) AS grouped GROUP BY person'
         """
         by = ", ".join(["person", *self.keys])
-        counted = f"SELECT {by}, LEAST(COUNT(*), {rows}) AS weight FROM ({grouped}) AS grouped GROUP BY {by}"
+        if counted:
+            return f"SELECT {by}, LEAST(n, {rows}) AS weight FROM ({grouped}) AS grouped"
+        each = f"SELECT {by}, LEAST(COUNT(*), {rows}) AS weight FROM ({grouped}) AS grouped GROUP BY {by}"
         if not self.keys or groups is None:
-            return counted
-        hashed = f"SELECT *, {self._hash([], self.keys)} AS of_group FROM ({counted}) AS counted"
+            return each
+        hashed = f"SELECT *, {self._hash([], self.keys)} AS of_group FROM ({each}) AS counted"
         nth = f"ROW_NUMBER() OVER (PARTITION BY person ORDER BY {', '.join(['of_group', *self.keys])})"
         return f"SELECT * FROM (SELECT *, {nth} AS nth FROM ({hashed}) AS hashed) AS ranked WHERE nth <= {groups}"
 

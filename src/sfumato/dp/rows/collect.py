@@ -19,7 +19,9 @@ from sfumato.dp.questions.clock import time_words
 from sfumato.dp.questions.expression import EPOCH
 from sfumato.dp.questions.request import Binned, Cell, Cells, Key, PositionCounts, Request, Tallies, Unknown
 from sfumato.dp.rows.dialect import Dialect
-from sfumato.dp.rows.statement import PLACED, SqlTable, Statement, key_value
+from sfumato.dp.rows.eager import Prepared
+from sfumato.dp.rows.group_keys import PLACED, key_value
+from sfumato.dp.rows.statement import SqlTable, Statement
 from sfumato.schema import Kind, Schema
 
 UNREADABLE = "the rows could not be read as declared"
@@ -27,8 +29,17 @@ Found = tuple[Cell, ...]
 Execute = Callable[[str, dict[str, object]], Sequence[tuple[Any, ...]]]
 
 
-def collect(request: Request, schema: Schema, source: SqlTable, dialect: Dialect, execute: Execute) -> Tallies:
+def collect(
+    request: Request,
+    schema: Schema,
+    source: SqlTable,
+    dialect: Dialect,
+    execute: Execute,
+    prepare: Callable[[Prepared], None] | None = None,
+) -> Tallies:
     """Return the exact answers to a request; `execute` runs a statement with its parameters.
+
+    An engine that sorts persons says how it will `prepare` a table that the statement reads.
 
     >>> from sfumato.dp.questions.request import Count
     >>> from sfumato.dp.rows.dialect import DUCKDB
@@ -38,6 +49,9 @@ def collect(request: Request, schema: Schema, source: SqlTable, dialect: Dialect
     [[7]]
     """
     statement = Statement(request, schema, source, dialect)
+    if prepare is not None:
+        for table in statement.prepared:
+            prepare(table)
     rows = execute(statement.sql, statement.parameters)
     width, ladders = len(request.keys), statement.ladders
     levels = range(width + 1, width + 2 * len(ladders), 2)  # where a row says whether it speaks of all positions

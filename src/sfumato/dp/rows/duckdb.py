@@ -9,20 +9,23 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from sfumato.core.threads import most_threads
 from sfumato.dp.questions.request import Request, Tallies
+from sfumato.dp.rows.arrow_stream import Whole, whole_blocks
 from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
+from sfumato.dp.rows.eager import Prepared
+from sfumato.dp.rows.sorted_persons import count_persons
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
 from sfumato.random import noise_from
@@ -31,6 +34,8 @@ from sfumato.schema.times import on_walls
 from sfumato.table import ParseReport, Table
 from sfumato.table.table import text_columns
 
+Result = TypeVar("Result")
+Held = dict[str, dict[str, Whole]]
 THREADS = 2
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -91,7 +96,7 @@ class DuckRows:
         self._holdings, self._schema, self._digest = holdings, schema, digest
         # a fork keeps its parent's connection too: closing it would wait for threads
         self._connections = {os.getpid(): _connect(holdings)}
-        self._source = SqlTable(table, self._storage_types(table), zones=zones or {})
+        self._source = SqlTable(table, self._storage_types(table), zones=zones or {}, sorts_persons=True)
         for name in schema.columns:
             if name not in self._source.stored:
                 raise InputError(f"the rows have no column '{name}', which the schema declares; correct one of them")
@@ -156,7 +161,13 @@ class DuckRows:
 
     def collect(self, request: Request) -> Tallies:
         """Return the exact answers to a request."""
-        return collect(request, self._schema, self._source, DUCKDB, self._execute)
+        held: Held = {}
+        execute = partial(self._execute, held=held)
+        return collect(request, self._schema, self._source, DUCKDB, execute, partial(self._hold_counts, held))
+
+    def _hold_counts(self, held: Held, table: Prepared) -> None:
+        """Keep the counts of persons for the statement that reads them."""
+        held[table.name] = self._without_engine_words(lambda cursor: _counted(cursor, table))
 
     def parse_report(self) -> ParseReport:
         """Return what became of the cells of the declared columns: for the curator alone."""
@@ -181,19 +192,29 @@ class DuckRows:
             self._connections[os.getpid()] = _connect(self._holdings)
         return self._connections[os.getpid()]
 
-    def _execute(self, statement: str, parameters: dict[str, object]) -> Sequence[tuple[Any, ...]]:
-        """Return the rows of a result; the engine's own words may quote a cell, so they go no further."""
+    def _execute(
+        self, statement: str, parameters: dict[str, object], held: Mapping[str, Mapping[str, Whole]] | None = None
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of a result; `held` are tables of numbers that the statement names."""
+
+        def work(cursor: Any) -> Sequence[tuple[Any, ...]]:
+            for name, columns in (held or {}).items():
+                cursor.register(name, columns)
+            found: Sequence[tuple[Any, ...]] = cursor.execute(statement, parameters).fetchall()
+            return found
+
+        return self._without_engine_words(work)
+
+    def _without_engine_words(self, work: Callable[[Any], Result]) -> Result:
+        """Return what is done with a cursor; the engine's own words may quote a cell, so they go no further."""
         import duckdb
 
-        result: Sequence[tuple[Any, ...]] | None = None
-        try:
-            with self._connection().cursor() as cursor:
-                result = cursor.execute(statement, parameters).fetchall()
-        except duckdb.Error:
-            result = None
-        if result is None:
+        done: list[Result] = []
+        with suppress(duckdb.Error, OSError), self._connection().cursor() as cursor:
+            done.append(work(cursor))
+        if not done:
             raise InputError(UNREADABLE)
-        return result
+        return done[0]
 
 
 @lru_cache(maxsize=1)
@@ -205,6 +226,11 @@ def load_engine() -> None:
     made_up = DuckRows.of_frame(pl.DataFrame({"one": [1]}), Schema())
     (counts,) = made_up.collect(Request((Count(),), ProtectRows())).columns
     noise_from().laplace([int(count) for count in counts], Fraction(1))
+
+
+def _counted(cursor: Any, table: Prepared) -> dict[str, Whole]:
+    """Return the counts of the persons that a selection finds."""
+    return count_persons(whole_blocks(cursor.sql(table.sql, params=table.parameters or None)), table.more_than)
 
 
 def _storage_type(kind: str) -> StorageType:

@@ -1,7 +1,7 @@
 """Joins as SQL: a public table travels as lists of cells, a private one is another table of the same engine.
 
-A person's rows of the other table are hashed and ranked, whoever has too many, before they are joined, so that how many
-rows a join makes is bounded by declared numbers (Wilson et al. 2020, section 3, on bounding by a person's own values).
+A person's rows of the other table are bounded before they are joined, by a keyed hash, so that how many rows a join
+makes is bounded by declared numbers (Wilson et al. 2020, section 3, on bounding by a person's own values).
 """
 
 # ruff: noqa: S608  # names are our own or quoted, and texts are parameters
@@ -39,6 +39,7 @@ class JoinBindings(Bindings, Protocol):
     def secret(self) -> str: ...
     def attribute(self, column: str) -> Attribute: ...
     def read_cell(self, x: str, stored: StorageType, attribute: Attribute) -> str: ...
+    def prepare(self, select: Callable[[], str], more_than: int = 0) -> str: ...
 
 
 def select_lookup(stage: Lookup, inner: str, statement: JoinBindings) -> str:
@@ -80,14 +81,34 @@ def select_attach(stage: Attach, place: int, inner: str, statement: JoinBindings
         inner = bounded(inner, ours, kinds, stage.ours, "", statement)
     joined, made = [theirs for _, theirs in stage.keys], {one.name for one in stage.makes} & set(statement.used)
     wanted = [one for one in stage.reads if one.name in joined or one.name in made]
-    cells = _cells(wanted, other, place, statement)
     at = {one.name: f"d{place}x{number}" for number, one in enumerate(wanted)}
     kinds = {at[one.name]: one.kind for one in wanted}
-    theirs = bounded(cells, at[stage.person], kinds, stage.theirs, stage.table, statement)
+    theirs = _their_rows(stage, lambda: _cells(wanted, other, place, statement), at[stage.person], kinds, statement)
     equal = [f"staged.{statement.cell(mine)} = other.{at[name]}" for mine, name in stage.keys]
     added = [f"other.{at[name]} AS {statement.cell(name)}" for name in at if name in made]
     join = f"{'LEFT ' if stage.left else ''}JOIN ({theirs}) AS other ON {' AND '.join(equal)}"
     return f"SELECT {', '.join(['staged.*', *added])} FROM ({inner}) AS staged {join}{statement.dialect.fence}"
+
+
+def _their_rows(
+    stage: Attach, select: Callable[[], str], person: str, kinds: Mapping[str, Kind | None], statement: JoinBindings
+) -> str:
+    """Return the rows of the other table that are left of each person.
+
+    Where the engine has sorted the persons, only the rows of those over the limit are hashed and ranked; the rows that
+    are left are the same. One person's rows cost no more than if all were hashed.
+    """
+    if not (statement.source.sorts_persons and kinds[person] is Kind.INTEGER):
+        return bounded(select(), person, kinds, stage.theirs, stage.table, statement)
+    whose = f"SELECT CAST({person} AS BIGINT) AS person FROM ({{}}) AS own WHERE {person} IS NOT NULL"
+    over = statement.prepare(lambda: whose.format(select()), stage.theirs)
+    names, rows = ", ".join(kinds), select()
+    joined = f"JOIN {over} AS crowd ON {person} = crowd.person"
+    alone = f"SELECT {names} FROM ({rows}) AS own LEFT {joined} WHERE crowd.person IS NULL AND {person} IS NOT NULL"
+    crowd = bounded(
+        f"SELECT {names} FROM ({rows}) AS own {joined}", person, kinds, stage.theirs, stage.table, statement
+    )
+    return f"{alone} UNION ALL {crowd}"
 
 
 def _cells(wanted: Sequence[Attribute], other: SqlTable, place: int, statement: JoinBindings) -> str:

@@ -3,34 +3,24 @@
 One text in all dialects, from the inside out: cells, then the rows of the condition with their keys and positions, then
 the declared groups, then each person's groups and rows, then the tallies (Wilson et al. 2020, "Differentially private
 SQL with bounded user contribution", section 3). A person's rows are chosen by that person's own values and a secret
-only, so that one person's removal moves nobody else's rows. Every row is hashed and ranked, of persons over a limit and
-of others alike, and all ladders come from one pass over the rows, so that the work says little about who is there
-(Haeberlen, Pierce & Narayan 2011).
+only, so that one person's removal moves nobody else's rows. Every row that counts is hashed and ranked, of persons over
+a limit and of others alike, and all ladders come from one pass over the rows, so that the work says little about who is
+there (Haeberlen, Pierce & Narayan 2011); where rows alone are counted, nothing tells them apart and none is hashed.
 """
 
 # ruff: noqa: S608  # names are quoted, numbers are numbers, and texts are parameters
 
 from __future__ import annotations
 
-import datetime as dt
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from sfumato.dp.questions.calendar import CLOCK, DAY, is_run
-from sfumato.dp.questions.clock import seconds_of
-from sfumato.dp.questions.derived import DerivedAttribute
-from sfumato.dp.questions.expression import EPOCH, Domain
 from sfumato.dp.questions.lookup import Attach
 from sfumato.dp.questions.request import (
-    Binned,
     CandidateGrid,
-    Cell,
     ColumnGrid,
-    Declared,
     Distinct,
-    Key,
     Measure,
     PositionCounts,
     Present,
@@ -41,20 +31,18 @@ from sfumato.dp.questions.request import Persons as PersonCount
 from sfumato.dp.questions.stages import Derive, made_by, read_from_rows
 from sfumato.dp.rows.bounding import Bounding
 from sfumato.dp.rows.condition import Compiler
-from sfumato.dp.rows.dialect import Dialect, StorageType, double, double_parts, quote_name, readable, refuse_stored
+from sfumato.dp.rows.dialect import Dialect, StorageType, double_parts, quote_name, readable, refuse_stored
+from sfumato.dp.rows.eager import Prepared, counted_before, select_counts
+from sfumato.dp.rows.group_keys import NARROW, in_group, select_key, told_key
 from sfumato.dp.rows.joins import Public
-from sfumato.dp.rows.places import bin_by_halving, even_bin, is_even, place_by_halving
-from sfumato.dp.rows.positions import NUMERIC, NUMERIC_WORDS, check_grid, place_among, position_of
+from sfumato.dp.rows.positions import check_grid, place_among, position_of
 from sfumato.dp.rows.stages import select_stage
 from sfumato.errors import InputError, ParameterError, suggestion
 from sfumato.promise.unit import ProtectPersons
 from sfumato.schema import Attribute, Kind, Schema
 
 SMALL = 2**20  # below it, no number of rows there can be overflows 64 bits
-NARROW = 2**62  # beyond it a product needs integers wider than 64 bits
 WIDE = 2**84  # beyond it, many of them could overflow 128 bits
-LENGTHS = {**CLOCK, "DAY": DAY, "WEEK": 7 * DAY}  # seconds of the periods that are all alike
-PLACED = {Kind.NUMBER, Kind.TIMESTAMP}  # kinds whose declared cells are known by their places
 
 
 @dataclass(frozen=True)
@@ -64,7 +52,8 @@ class SqlTable:
     `secret` is the SQL of the secret where the engine holds it; without it, the secret travels as a parameter. `zones`
     are those in which moments were written, where the engine does not know; others are taken to be in UTC. `beside` are
     other private tables that the same connection may read, and `public` gives the SQL of a public table that the engine
-    holds already; without it, public tables travel as parameters.
+    holds already; without it, public tables travel as parameters. Where it `sorts_persons`, persons that are
+    integers are counted by sorting them before the statement runs, which then finds their counts in tables.
 
     >>> SqlTable("rides", {"age": StorageType.WHOLE}).name("age")
     '"age"'
@@ -77,6 +66,7 @@ class SqlTable:
     zones: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, SqlTable] = field(default_factory=dict)
     public: Public | None = None
+    sorts_persons: bool = False
 
 
 class Statement:
@@ -93,6 +83,7 @@ class Statement:
         self.request, self.source, self.dialect = request, source, dialect
         self.schema = request.declared(schema)
         self.parameters: dict[str, object] = {}
+        self.prepared: list[Prepared] = []
         self.grids = list(
             dict.fromkeys(m.grid for m in request.measures if isinstance(m, Present | Total | PositionCounts))
         )
@@ -104,7 +95,9 @@ class Statement:
         self.present = list(self.read)  # the columns that are there so far
         self.keys = [f"k{place}" for place in range(len(request.keys))]
         self.positions = [f"p{place}" for place in range(len(self.grids))]
-        self._kept = self._bounded_rows(self._grouped_rows(self._counted_rows(self._staged(self._cells()))))
+        self._early = counted_before(request, self.schema) if self._weighted else None
+        self._where = None if self._early and self._early.where else request.where
+        self._kept = self._bounded_rows(self._grouped_rows(self._counted_rows(self._staged())))
 
     @property
     def ladders(self) -> list[str]:
@@ -122,7 +115,7 @@ class Statement:
         places = self.ladders
         measures = [self._measure(m) for m in self.request.measures if not _is_ladder(m)]
         told = [part for place in places for part in (place, f"GROUPING({place})")]
-        keys = [self._told_key(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
+        keys = [told_key(key, name, self) for key, name in zip(self.request.keys, self.keys, strict=True)]
         values = [*keys, *told, *measures, *(["COUNT(*)"] if places or not measures else [])]
         return f"SELECT {', '.join(values)} FROM ({self._kept}) AS kept{self._grouping(places)}"
 
@@ -184,12 +177,32 @@ class Statement:
         inner = _select(raw, self.source.table)
         return _select(cells, f"({inner}) AS raw") if cells else inner
 
-    def _staged(self, cells: str) -> str:
-        """Return the rows after all stages of the question."""
-        for place, stage in enumerate(self.request.stages):
-            cells = select_stage(stage, place, cells, self)
+    def _staged(self) -> str:
+        """Return the rows after all stages of the question; some joins get the persons before them, counted."""
+        stages = self.request.stages
+        if self._early is None:
+            return self._after(len(stages))
+        early, last = self._early, len(stages) - 1
+        return select_stage(early.join, last, select_counts(early, lambda: self._after(last), self), self)
+
+    def _after(self, number: int) -> str:
+        """Return the rows after so many stages."""
+        rows = self._cells()
+        for place, stage in enumerate(self.request.stages[:number]):
+            rows = select_stage(stage, place, rows, self)
             self.present += [made.name for made in stage.makes if made.name in self.used or isinstance(stage, Derive)]
-        return cells
+        return rows
+
+    def prepare(self, select: Callable[[], str], more_than: int = 0) -> str:
+        """Return the name of a table with the persons that `select` finds in more rows than so many, and their number.
+
+        The engine makes it before the statement runs; the selection has parameters of its own.
+        """
+        outer, self.parameters = self.parameters, {}
+        name = f"persons{len(self.prepared)}"
+        self.prepared.append(Prepared(name, select(), self.parameters, more_than))
+        self.parameters = outer
+        return name
 
     def read_cell(self, x: str, stored: StorageType, attribute: Attribute) -> str:
         """Return a raw cell as answers read it: NULL where it is missing or holds no value of its type."""
@@ -206,19 +219,20 @@ class Statement:
     def _counted_rows(self, cells: str) -> str:
         """Return all rows, each with its keys, positions and person, and whether the condition holds for it."""
         request, unit = self.request, self.request.unit
-        values = [f"{self._key(key)} AS {name}" for key, name in zip(request.keys, self.keys, strict=True)]
+        values = [f"{select_key(key, self)} AS {name}" for key, name in zip(request.keys, self.keys, strict=True)]
         values += [f"{self._position(grid)} AS {name}" for grid, name in zip(self.grids, self.positions, strict=True)]
         values += [f"{self.cell(column)} AS {name}" for column, name in zip(self.distinct, self.values, strict=True)]
         if isinstance(unit, ProtectPersons):
             values.append(f"{self._person(unit.person)} AS person")
-        if request.where:
-            values.append(f"{Compiler(self).counts(request.where.condition)} AS counts")
-        return f"{_select(values, f'({cells}) AS cells')}{self.dialect.fence if request.where else ''}"
+        values += ["n"] if self._early else []
+        if self._where:
+            values.append(f"{Compiler(self).counts(self._where.condition)} AS counts")
+        return f"{_select(values, f'({cells}) AS cells')}{self.dialect.fence if self._where else ''}"
 
     def _grouped_rows(self, counted: str) -> str:
         """Return the rows that count and lie in a group: not those with a missing key, nor those without a person."""
-        tests = ["counts"] if self.request.where else []
-        tests += [self._in_group(key, name) for key, name in zip(self.request.keys, self.keys, strict=True)]
+        tests = ["counts"] if self._where else []
+        tests += [in_group(key, name, self) for key, name in zip(self.request.keys, self.keys, strict=True)]
         tests += ["person IS NOT NULL"] if isinstance(self.request.unit, ProtectPersons) else []
         return f"SELECT * FROM ({counted}) AS counted WHERE {' AND '.join(tests)}" if tests else counted
 
@@ -231,7 +245,9 @@ class Statement:
         hashed = {name: self._hashed(column, name) for column, name in zip(self.distinct, self.values, strict=True)}
         bounding = Bounding(self.dialect, self.keys, self.positions, self.secret, hashed)
         if self._weighted:
-            return bounding.bound_counts(grouped, rows, None if self._one_group_each else groups)
+            least = min(rows, self._early.most) if self._early else rows
+            once = self._early is not None
+            return bounding.bound_counts(grouped, least, None if self._one_group_each else groups, counted=once)
         alone = len(self.values) == 1 and all(isinstance(m, Distinct | PersonCount) for m in self.request.measures)
         return (bounding.bound_values if alone else bounding.bound_rows)(grouped, rows, groups)
 
@@ -252,85 +268,6 @@ class Statement:
         """Return whose row it is: an integer where the column holds such, which is soon counted, else a text."""
         whole = self.attribute(column).kind is Kind.INTEGER
         return self.cell(column) if whole else self.dialect.text.format(x=self.cell(column))
-
-    def _key(self, key: Key) -> str:
-        cell = self.cell(key.column)
-        if isinstance(key, Declared) and self.attribute(key.column).kind in PLACED:
-            return f"CAST({cell} AS BIGINT)" if self._run_of_seconds(key) else self._place_of_key(cell, key)
-        if not isinstance(key, Binned):
-            return cell
-        if self.attribute(key.column).kind not in NUMERIC:
-            raise InputError(f"column '{key.column}' has no numbers to bin; declare its type as {NUMERIC_WORDS}")
-        if len(key.edges) < 2 or any(a >= b for a, b in zip(key.edges, key.edges[1:], strict=False)):
-            raise ParameterError(f"the edges of '{key.column}' must be two or more rising numbers")
-        x = f"CAST({cell} AS {self.dialect.double})"
-        inside = f"{x} >= {double(key.edges[0])} AND {x} <= {double(key.edges[-1])}"
-        return f"CASE WHEN {inside} THEN {self._bin(x, key.edges)} END"
-
-    def _place_of_key(self, cell: str, key: Declared) -> str:
-        """Return which of the declared numbers or times a cell is: engines write doubles in different ways."""
-        values = placed_values(key, self.attribute(key.column).kind)
-        x = f"CAST({cell} AS {self.dialect.double})"
-        size = self._length_of_period(key.column)
-        if size and self._is_run(list(values), key.column):
-            place = f"CAST(({x} - {double(values[0])}) / {double(size)} AS BIGINT)"
-            return f"CASE WHEN {x} BETWEEN {double(values[0])} AND {double(values[-1])} THEN {place} END"
-        return f"CASE WHEN {x} IS NOT NULL THEN {place_by_halving(x, values, str, lambda _: 'NULL')} END"
-
-    def _told_key(self, key: Key, name: str) -> str:
-        """Return a key as the statement tells it: periods of whole seconds are placed once for each group."""
-        seconds = self._run_of_seconds(key)
-        return self._place_of_key(name, key) if isinstance(key, Declared) and seconds else name
-
-    def _run_of_seconds(self, key: Key) -> list[int]:
-        """Return the declared periods of a column that holds nothing else, where they begin at whole seconds.
-
-        Places are what is hashed of a person's groups, so where persons are bounded every row is placed.
-        """
-        persons = isinstance(self.request.unit, ProtectPersons)
-        if persons or not isinstance(key, Declared) or self.attribute(key.column).kind is not Kind.TIMESTAMP:
-            return []
-        values = list(placed_values(key, Kind.TIMESTAMP))
-        whole = all(value.is_integer() and abs(value) < NARROW for value in values)
-        return [int(value) for value in values] if whole and self._is_run(values, key.column) else []
-
-    def _bin(self, x: str, edges: tuple[float, ...]) -> str:
-        """Return the number of the bin that holds a value between the edges."""
-        listed = ", ".join(double(edge) for edge in edges[:-1])
-        if self.dialect.lists:
-            return f"width_bucket({x}, CAST(ARRAY[{listed}] AS DOUBLE PRECISION[])) - 1"
-        if not is_even(edges):
-            return bin_by_halving(x, edges, 0, len(edges) - 1)
-        return even_bin(x, edges, lambda place: self.dialect.item.format(list=listed, place=place))
-
-    def _in_group(self, key: Key, name: str) -> str:
-        kind = self.attribute(key.column).kind
-        if seconds := self._run_of_seconds(key):
-            return f"{name} BETWEEN {seconds[0]} AND {seconds[-1]}"
-        if not isinstance(key, Declared) or kind in PLACED:
-            return f"{name} IS NOT NULL"
-        values = [key_value(cell, kind, key.column) for cell in key.cells]
-        texts = [value for value in values if isinstance(value, str)]
-        if texts:
-            return f"{name} {self.one_of(texts)}"
-        numbers = [value for value in values if not isinstance(value, str)]
-        if self._is_run(numbers, key.column):
-            return f"{name} BETWEEN {double(numbers[0])} AND {double(numbers[-1])}"
-        return _one_of_numbers(name, numbers)
-
-    def _length_of_period(self, column: str) -> int | None:
-        """Return the seconds of each period whose starts a column holds, where all are alike."""
-        attribute = self.attribute(column)
-        period = attribute.period if isinstance(attribute, DerivedAttribute) else None
-        return LENGTHS.get(period or "")
-
-    def _is_run(self, numbers: list[int] | list[float], column: str) -> bool:
-        """Return whether numbers are all periods from the first to the last of a column that holds nothing else."""
-        attribute = self.attribute(column)
-        if not isinstance(attribute, DerivedAttribute) or attribute.period is None:
-            return False
-        domain = Domain.DATE if attribute.kind is Kind.DATE else Domain.TIMESTAMP
-        return is_run([float(number) for number in numbers], attribute.period, domain)
 
     def _position(self, grid: ColumnGrid | CandidateGrid) -> str:
         """Return a value's place on the grid; halves go up in every engine."""
@@ -366,48 +303,3 @@ def _is_ladder(measure: Measure) -> TypeGuard[PositionCounts]:
 
 def _select(values: list[str], table: str) -> str:
     return f"SELECT {', '.join(values or ['1 AS one'])} FROM {table}"
-
-
-def _one_of_numbers(x: str, numbers: list[int] | list[float]) -> str:
-    """Return the test that a number is one of some, neighbouring integers as one range."""
-    whole = all(isinstance(number, int) for number in numbers)
-    if whole and numbers and max(numbers) - min(numbers) + 1 == len(set(numbers)):
-        return f"{x} BETWEEN {min(numbers)} AND {max(numbers)}"
-    return (
-        f"{x} IN ({', '.join(str(number) if whole else double(number) for number in numbers)})" if numbers else "FALSE"
-    )
-
-
-def placed_values(key: Declared, kind: Kind | None) -> tuple[float, ...]:
-    """Return declared numbers or times as engines hold them; they must rise, for cells are found among them by halving.
-
-    >>> placed_values(Declared("fare", (0.5, 2)), Kind.NUMBER)
-    (0.5, 2.0)
-    """
-    values = tuple(float(key_value(cell, kind, key.column)) for cell in key.cells)
-    if any(low >= high for low, high in itertools.pairwise(values)):
-        raise ParameterError(f"the declared cells of '{key.column}' must be rising numbers")
-    return values
-
-
-def key_value(cell: Cell, kind: Kind | None, column: str) -> Cell:
-    """Return a declared cell as the engine holds it: an integer, a double, days or a text.
-
-    >>> key_value("1970-01-03", Kind.DATE, "day"), key_value(2.0, Kind.INTEGER, "hour"), key_value(2, None, "zip")
-    (2, 2, '2')
-    """
-    if kind not in NUMERIC:
-        return str(cell)
-    try:
-        if kind is Kind.DATE:
-            return (dt.date.fromisoformat(cell) - EPOCH).days if isinstance(cell, str) else int(cell)
-        if kind is Kind.TIMESTAMP:
-            return seconds_of(cell)
-        number = float(cell)
-        if kind is Kind.NUMBER:
-            return number
-        if number.is_integer():
-            return int(cell)
-    except (ValueError, OverflowError):
-        pass
-    raise InputError(f"key '{column}': the declared cell '{cell}' is no {kind}; declare cells of the column's type")

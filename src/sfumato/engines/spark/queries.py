@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.dp.ledger import Ledger
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.dp.questions.lookup import Lookup
 from sfumato.dp.questions.request import Request, Tallies
 from sfumato.dp.rows.cell_counts import count_cells
@@ -153,11 +154,14 @@ class SparkRows:
         return cls(lambda: read_cells(session, path), schema, Path(path).resolve())
 
     @classmethod
-    def of_ledger(cls, ledger: str | Path, master: str | None = None, data: str | Path | None = None) -> SparkRows:
+    def of_ledger(cls, ledger: LedgerPlace, master: str | None = None, data: str | Path | None = None) -> SparkRows:
         """Return the rows as a ledger's schema declares them: of the folder that the ledger names, or of `data`."""
-        facts = Ledger.open(ledger).facts
+        opened = Ledger.open(ledger)
+        facts = opened.facts
         if data is None and (facts.get("engine") != cls.engine or facts["data"] is None):
-            raise ParameterError(f"ledger '{ledger}' was not made for a folder with --engine spark; leave --engine out")
+            raise ParameterError(
+                f"ledger '{opened.name}' was not made for a folder with --engine spark; leave --engine out"
+            )
         return cls.of_folder(facts["data"] if data is None else data, Schema.from_text(facts["schema"]), master)
 
     @classmethod

@@ -28,6 +28,7 @@ MASTERS = re.compile(r"local(\[(\*|\d+)(,\s*\d+)?\])?|local-cluster\[\d+,\s*\d+,
 PORTS = {"spark": 7077, "sc": 15002}
 PATIENCE = 5.0  # seconds until a cluster that does not answer counts as unreachable
 DRIVER_MEMORY = "3g"  # unless SPARK_DRIVER_MEMORY, Spark's own variable, says otherwise
+JARS = "SFUMATO_SPARK_JARS"  # names a folder of jars that Spark's Java gets beside its own
 NO_SPARK = "the Spark engine needs pyspark; pip install 'sfumato[spark]'"
 NO_JAVA = (
     "the Spark engine needs Java 17 and there is none; install it (Debian: apt-get install openjdk-17-jre-headless) "
@@ -156,7 +157,17 @@ def _settings(master: str) -> SparkConf:
     }
     if local:
         wanted |= _local_settings(master)
+    if JARS in os.environ:
+        wanted["spark.jars"] = ",".join(_jars(Path(os.environ[JARS])))
     return SparkConf().setAll(list(wanted.items()))
+
+
+def _jars(folder: Path) -> list[str]:
+    """Return the jars of a folder, which the driver gives to the executors."""
+    found = sorted(folder.glob("*.jar"))
+    if not found:
+        raise InputError(f"{JARS} is '{folder}', which has no jar; name a folder with jars, or unset it")
+    return [f"file://{file.resolve()}" for file in found]
 
 
 def _local_settings(master: str) -> dict[str, str]:

@@ -149,7 +149,8 @@ def compare(
     `parameters` are options of `sfumato anonymize` with a value or a list of values each, of models (`k=[5, 10]`) and
     of algorithms (`suppress=[0, 0.02]`); k is 2, 5, 10 and 20 where no model is named. What cannot be made is a
     candidate that says why. Private algorithms (`safepub`, `private-mondrian`) are tried on so many `made_up_rows`
-    from the schema, never on the table. With a `target`, a classifier learns that column from each candidate;
+    from the schema, never on the table. With a `target`, a classifier learns that column from each candidate,
+    and local recoding is also tried for that target;
     `regressions` such as "income ~ age" are fitted on each, and measured by the overlap of their intervals.
     `measures` are further functions of original, schema and released table.
 
@@ -163,7 +164,7 @@ def compare(
     """
     given = {name: _listed(value) for name, value in parameters.items()}
     further: dict[str, Any] = {"target": target, "regressions": regressions, "measures": measures}
-    proposals = propose([algorithms] if isinstance(algorithms, str) else algorithms, given, schema)
+    proposals = propose([algorithms] if isinstance(algorithms, str) else algorithms, given, schema, target)
     return Comparison.of(table, schema, proposals, made_up_rows=made_up_rows, **further)
 
 

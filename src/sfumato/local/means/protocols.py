@@ -158,7 +158,7 @@ class Piecewise(MeanProtocol):
     @cached_property
     def half(self) -> int:
         """How far the window reaches on either side: the paper's C, in whole steps."""
-        return max(0, round(STEPS * math.exp(-self.epsilon / 2) - 0.5))
+        return max(0, round(STEPS * exp_below(Fraction(self.epsilon) / -2) - Fraction(1, 2)))
 
     @property
     def width(self) -> int:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
+from sfumato.core.address import Address, variable_of
 from sfumato.errors import ParameterError
-from sfumato.stream.connectors.address import Address, variable_of
 from sfumato.stream.connectors.retry import BrokerGoneError
 
 if TYPE_CHECKING:

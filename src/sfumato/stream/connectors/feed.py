@@ -29,7 +29,7 @@ class BrokerFeed:
     """The records of one topic, as a `Source`, at most about `most` together.
 
     >>> from sfumato.stream.connectors.redis_streams import RedisStreams
-    >>> from sfumato.stream.connectors.address import Address
+    >>> from sfumato.core.address import Address
     >>> feed = BrokerFeed(RedisStreams(Address.read("redis://127.0.0.1:1/rides")), WantedColumns(("hours",)))
     >>> feed.place.mark()
     '["redis","rides",""]'

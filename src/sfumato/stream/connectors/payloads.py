@@ -22,6 +22,8 @@ MARK = b"\xef\xbb\xbf"
 class PayloadParser:
     r"""Reads the records of messages; `names` are the columns of CSV, which each message names in its first line.
 
+    `first` is that line where it is known before a message comes; `header` stands for it where no message has one.
+
     >>> parse = PayloadParser(WantedColumns(("hours",)), "redis://server/rides")
     >>> parse([b'{"hours": 5}', b"", b'{"hours":\n 7}']).numbers["hours"].tolist()
     [5.0, nan, 7.0]
@@ -29,6 +31,8 @@ class PayloadParser:
     >>> batch = lines([b"hours\n5\n6\n", b"hours\n7\n", b"minutes\n7\n", b"hours\n1\n2\n3\n"])
     >>> batch.numbers["hours"].tolist(), batch.broken.tolist()
     ([5.0, 6.0, 7.0, nan, nan], [False, False, False, True, True])
+    >>> lines.with_counts([b"hours\n5\n6\n", b"hours\n7\n"])[1]
+    [2, 1]
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class PayloadParser:
         form: str = "json",
         most: int = 1,
         header: str | None = None,
+        first: bytes = b"",
         reading: Reading = PLAIN_READING,
     ) -> None:
         self._wanted, self._name, self._most, self._reading = columns, name, most, reading
@@ -48,18 +53,25 @@ class PayloadParser:
         self._bare = header is not None
         if header is not None:
             self._begin(header.encode())
+        elif first and form != "json":
+            self._begin(first)
 
     def __call__(self, payloads: Sequence[bytes]) -> Batch:
         """Return the records of some messages in their order."""
+        return self.with_counts(payloads)[0]
+
+    def with_counts(self, payloads: Sequence[bytes]) -> tuple[Batch, list[int]]:
+        """Return the records of some messages in their order, and how many of them each message has."""
         if self._parser is None or self._header:
             payloads = self._without_headers(payloads)
         data = b"\n".join(payloads)
         if self._is_plain(payloads, data):
             batch = self._parse(data + b"\n")
             if batch.count == len(payloads):
-                return batch
-        lines = [line for payload in payloads for line in self._lines(payload)]
-        return self._parse(b"\n".join([*lines, b""]))
+                return batch, [1] * len(payloads)
+        parts = [self._lines(payload) for payload in payloads]
+        lines = [line for part in parts for line in part]
+        return self._parse(b"\n".join([*lines, b""])), [len(part) for part in parts]
 
     def _is_plain(self, payloads: Sequence[bytes], data: bytes) -> bool:
         """Whether each message is one line, so that all are taken as they are."""
@@ -99,15 +111,23 @@ class PayloadParser:
 
     def _find_header(self, payloads: Sequence[bytes]) -> None:
         """Take the header of the first message that has one with the wanted columns."""
-        for payload in payloads:
-            line = payload.partition(b"\n")[0].rstrip(b"\r")
-            if line.strip() and b"\0" not in line:
-                self._begin(line)
-                return
+        line = first_header(payloads)
+        if line:
+            self._begin(line)
 
     def _begin(self, header: bytes) -> None:
         parser = CsvParser(header.removeprefix(MARK) + b"\n", self._wanted, self._name, self._reading)
         self._parser, self._header, self.names = parser, header, parser.names
+
+
+def first_header(payloads: Sequence[bytes]) -> bytes:
+    r"""Return the first line of the first message of CSV that has one; nothing where none has.
+
+    >>> first_header([b"", b"hours;drive\r\n5;a\n"])
+    b'hours;drive'
+    """
+    lines = (payload.partition(b"\n")[0].rstrip(b"\r") for payload in payloads)
+    return next((line for line in lines if line.strip() and b"\0" not in line), b"")
 
 
 def _broken(count: int, columns: WantedColumns) -> Batch:

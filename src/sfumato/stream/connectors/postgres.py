@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, LiteralString
 
+from sfumato.core.postgres import DISTRUSTED, OPTIONS, PASSING, STRANGER, VARIABLE, login, words_of
 from sfumato.errors import InputError, MissingExtraError, ParameterError
 from sfumato.stream.connectors.base import Address, Connector, Message, MessageReader, MessageWriter, Received
 from sfumato.stream.connectors.retry import BrokerGoneError
@@ -21,19 +22,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.sql import Composable
 
-PATIENCE = 10
 SETTINGS = "-c synchronous_commit=on -c client_encoding=UTF8 -c statement_timeout=60s -c search_path=public"
-PASSING = ("08", "40", "53", "55", "57", "58")  # classes of errors that another attempt may not meet
-DISTRUSTED = ("certificate verify failed", "server certificate for", "root certificate file")
-STRANGER = (
-    "password authentication failed",
-    "no password supplied",
-    "no pg_hba.conf entry",
-    "does not exist",
-    "server does not support SSL",
-    "is not permitted to log in",
-)  # no server says these words of itself in the middle of an outage
-LIBPQ = ("host", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile")
 COLUMNS: LiteralString = """
     SELECT a.attname, format_type(a.atttypid, NULL) FROM pg_attribute a
     WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
@@ -69,12 +58,11 @@ class PostgresQueue(Connector):
     words: ClassVar[str] = (
         "A table of PostgreSQL: read as a queue, whose rows are deleted when a checkpoint holds them."
     )
-    variable: ClassVar[str] = "PGPASSWORD"
+    variable: ClassVar[str] = VARIABLE
     replays: ClassVar[bool] = False
     options: ClassVar[Mapping[str, str]] = {
         "payload": "The column that holds the message; payload unless given.",
-        "host": "Folder of the server's socket, where there is no host before the database.",
-        **{name: f"{name} of libpq, PostgreSQL's own client." for name in LIBPQ[1:]},
+        **OPTIONS,
     }
 
     def __init__(self, address: Address) -> None:
@@ -112,16 +100,9 @@ class Session:
     def open(self) -> None:
         """Connect anew."""
         self.close()
-        address = self._connector.address
-        given: dict[str, Any] = {name: address.options[name] for name in LIBPQ if name in address.options}
-        given |= {"host": address.host} if address.host else {}
-        given |= {"port": address.port} if address.port else {}
-        given |= {"user": address.user} if address.user else {}
-        given |= {"password": word} if (word := self._connector.password) else {}
+        given = login(self._connector.address, self._connector.database, SETTINGS)
         with self._told():
-            self._connection = self._psycopg.connect(
-                dbname=self._connector.database, connect_timeout=PATIENCE, options=SETTINGS, autocommit=True, **given
-            )
+            self._connection = self._psycopg.connect(autocommit=True, **given)
 
     def _refuse(self, words: str) -> None:
         """Refuse what a server says of a connection that no other attempt mends; it gives no code with it."""
@@ -151,10 +132,10 @@ class Session:
         except self._psycopg.Error as error:
             code = error.sqlstate or ""
             if self._connection is None:
-                self._refuse(_words(error))
+                self._refuse(words_of(error))
             lost = self._connection is None or self._connection.broken or code.startswith(PASSING)
             if lost:
-                raise BrokerGoneError(_words(error)) from error
+                raise BrokerGoneError(words_of(error)) from error
             raise InputError(
                 f"broker '{self._connector.address}' refuses that ({type(error).__name__}); check the table, the user "
                 f"and {self._connector.secret()}"
@@ -166,13 +147,6 @@ class Session:
             with suppress(Exception):
                 self._connection.close()
         self._connection = None
-
-
-def _words(error: Exception) -> str:
-    """Return why, without where: a host may have several addresses, and the last one tried says most."""
-    lines = str(error).strip().splitlines()
-    why = lines[0].rpartition(" failed: ")[2].removeprefix("FATAL:").strip() if lines else ""
-    return why or type(error).__name__
 
 
 class QueueReader(MessageReader):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato import plugins
+from sfumato.core.address import is_address, scheme_of
 from sfumato.schema import Reading
-from sfumato.stream.connectors.address import is_address, scheme_of
 from sfumato.stream.connectors.base import Address, Connector, RowSink, Source
 
 if TYPE_CHECKING:

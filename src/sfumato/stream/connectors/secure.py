@@ -9,8 +9,8 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator
 
+from sfumato.core.address import Address
 from sfumato.errors import InputError
-from sfumato.stream.connectors.address import Address
 
 NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE"})
 

@@ -24,7 +24,7 @@ class BrokerSink:
     """The rows of one publisher into one topic, as a `RowSink`.
 
     >>> from sfumato.stream import NaiveLaplace
-    >>> from sfumato.stream.connectors.address import Address
+    >>> from sfumato.core.address import Address
     >>> from sfumato.stream.connectors.redis_streams import RedisStreams
     >>> connector = RedisStreams(Address.read("redis://127.0.0.1:1/rides"))
     >>> BrokerSink(connector, NaiveLaplace(bounds=(0, 1)), ["hours"]).names

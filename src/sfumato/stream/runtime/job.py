@@ -18,6 +18,7 @@ import msgspec
 
 from sfumato.core.files import refuse_inside, refuse_same_files, write_durably
 from sfumato.core.hash_chain import Head
+from sfumato.dp.ledger.places import LedgerPlace, ledger_file
 from sfumato.errors import InputError, ParameterError, SfumatoError
 from sfumato.promise import Neighbours
 from sfumato.release import Card
@@ -91,7 +92,7 @@ class Job:
     follow: bool = False
     pace: Pace = field(default_factory=Pace)
     clock: Clock | None = None
-    ledger: Path | None = None
+    ledger: LedgerPlace | None = None
     report: Path | None = None
     page: Path | None = None
     max_failed: float = SHARE
@@ -151,7 +152,7 @@ class Job:
             "the parse report": self.report,
             "the report": self.page,
             "the quarantine": self.screen.on_bad.file,
-            "the ledger": self.ledger,
+            "the ledger": ledger_file(self.ledger),
             "where rows wait": None if target is None else waiting_file(target),
         }
 
@@ -332,7 +333,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
     setup: StreamSetup,
     *,
     checkpoint: str | Path | None = None,
-    ledger: str | Path | None = None,
+    ledger: LedgerPlace | None = None,
     card: str | Path | None = None,
     parse_report: str | Path | None = None,
     report: str | Path | None = None,
@@ -365,7 +366,7 @@ def publish(  # noqa: PLR0913  # where a stream comes from and goes, and what go
         None if card is None else Path(card),
         follow,
         clock=setup.clock,
-        ledger=None if ledger is None else Path(ledger),
+        ledger=ledger,
         report=None if parse_report is None else Path(parse_report),
         page=None if report is None else Path(report),
         max_failed=setup.max_failed if max_failed is None else max_failed,

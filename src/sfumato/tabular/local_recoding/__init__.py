@@ -24,13 +24,14 @@ from sfumato.tabular.local_recoding.labels import show_classes, shown_masks
 from sfumato.tabular.local_recoding.penalties import Penalties, penalties
 from sfumato.tabular.local_recoding.start import Deadlines, compiled_test, start_classes, total_penalty
 from sfumato.tabular.local_recoding.strata import strata_of
-from sfumato.tabular.local_recoding.weights import target_weights
+from sfumato.tabular.local_recoding.weights import target_weights, weights_note
 from sfumato.tabular.microaggregation.base import SEARCH_OPTIONS
 from sfumato.tabular.microaggregation.repair import join_alike
 from sfumato.tabular.microaggregation.search.improve import Limit
 from sfumato.tabular.problem import Problem
 
 Int64s = npt.NDArray[np.int64]
+WEIGHED = "Columns were weighed by what they tell about {target}, learnt from the rows: those that tell more lose less."
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class LocalRecoding(PartitionAnonymizer):
 
     Stops after `seconds` (the start included, compiling not), after `iterations`, or at whichever comes first; with
     `iterations` alone the seed reproduces the classes. Ctrl-C keeps the best so far. `target` names a column that
-    others will predict from the release: quasi-identifiers then weigh what they tell about it, times the weights that
-    the schema declares. `ranges` and `keep_order` are as for Mondrian.
+    others will predict from the release: quasi-identifiers then weigh what they tell about it, where the schema
+    declares no weight. `ranges` and `keep_order` are as for Mondrian.
 
     >>> import polars as pl, sfumato as sf
     >>> people = sf.Table.from_frame(pl.DataFrame({"age": [20, 25, 70, 80], "sex": ["F", "M", "M", "F"]}))
@@ -112,8 +113,8 @@ class LocalRecoding(PartitionAnonymizer):
         begun = working_time()
         cells = Cells.of(problem) if strata_of(problem) is None else Cells.apart(problem)
         weights = {} if self.target is None else target_weights(problem.table, problem.schema, self.target)
-        declared = {column.name: column.attribute.weight or 1.0 for column in problem.quasi}
-        counted = {name: weight * weights.get(name, 1.0) for name, weight in declared.items()}
+        declared = {column.name: column.attribute.weight for column in problem.quasi}
+        counted = weights | {name: weight for name, weight in declared.items() if weight is not None}
         plain, weighed = penalties(problem.quasi), penalties(problem.quasi, counted)
 
         def search_classes(world: Problem) -> Partition:
@@ -127,6 +128,8 @@ class LocalRecoding(PartitionAnonymizer):
                 show_classes(world, labels, count, self.ranges),
                 labels=None if world.population is None else shown_masks(world, labels),
                 steward={"certainty_lost": lost, **{f"weight of {name}": weight for name, weight in weights.items()}},
+                notes=[] if self.target is None else [weights_note(self.target, weights)],
+                changes=[] if self.target is None else [WEIGHED.format(target=self.target)],
             )
 
         return search_classes

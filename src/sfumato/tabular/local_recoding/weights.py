@@ -5,13 +5,14 @@ Mutual information: Shannon 1948; without its bias from few rows: Miller 1955.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import SchemaError
-from sfumato.schema import Attribute, Role, Schema
+from sfumato.schema import Role, Schema
 from sfumato.schema.kinds import detect
 from sfumato.table import Table
 from sfumato.table.coding import Column, code, code_held
@@ -37,13 +38,33 @@ def target_weights(table: Table, schema: Schema, target: str) -> dict[str, float
     names = settled.names(Role.QUASI)
     if target in names:
         raise SchemaError(f"the target '{target}' is a quasi-identifier; name a column that is released as it is")
-    series, declared = table.column(target), settled.columns.get(target, Attribute(target, Role.OTHER))
+    series, declared = table.column(target), settled.columns.get(target)
+    if declared is None or declared.role is Role.IDENTIFIER:
+        raise SchemaError(f"the target '{target}' is left out of the release; name a column that is released")
     kind = declared.kind or detect(series, declared.missing)
     aims = _parts(code(series, replace(declared, kind=kind)))
+    if len(np.unique(aims)) < 2:
+        raise SchemaError(f"the target '{target}' has one value in all rows; name a column whose values differ")
     columns = {name: code_held(table.held(name), settled.columns[name], code) for name in names}
     told = {name: mutual_information(column.codes, aims) for name, column in columns.items()}
     mean = sum(told.values()) / len(told)
     return {name: max(LEAST, each / mean) if mean > 0 else 1.0 for name, each in told.items()}
+
+
+def weights_note(target: str, weights: Mapping[str, float]) -> str:
+    """Return the steward's sentence about weights, the heaviest column first; they are computed from raw rows.
+
+    >>> weights_note("income", {"sex": 0.1, "age": 1.9})
+    "what columns tell about 'income' weighs them: age 1.9, sex 0.1"
+    >>> weights_note("income", {"sex": 1.0, "age": 1.0})
+    "no column tells more about 'income' than another, so all weigh the same"
+    """
+    if len(set(weights.values())) == 1:
+        return f"no column tells more about '{target}' than another, so all weigh the same"
+    ordered = sorted(weights.items(), key=lambda entry: -entry[1])
+    return f"what columns tell about '{target}' weighs them: " + ", ".join(
+        f"{name} {weight:.2g}" for name, weight in ordered
+    )
 
 
 def mutual_information(one: npt.NDArray[np.integer], two: npt.NDArray[np.integer]) -> float:

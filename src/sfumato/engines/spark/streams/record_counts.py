@@ -1,4 +1,4 @@
-"""What became of all records of a folder that a stream on Spark read: cells read, missing, failed and out of bounds.
+"""What became of all records that a stream on Spark read: cells read, missing, failed and out of bounds.
 
 Each task counts the records of its part and sends counts alone, which add up (Dean & Ghemawat 2004). Records on Spark
 have no number, so none is told; what publishers leave out is kept in their states and is not counted here. All of it is
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sfumato.core.files import write_durably
-from sfumato.engines.spark.folders import read_cells
 from sfumato.engines.spark.session import spark_sentences
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import read_batch
@@ -24,14 +23,15 @@ from sfumato.stream.intake import CellCount, ColumnCount, Intake
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame
 
 COUNTED = "intake string"
 UNCOUNTED = "records have no number on Spark, and what publishers left out is not counted there"
+FORGOTTEN = "records that the broker has deleted since they were read are not counted"
 
 
-def count_records(session: SparkSession, feed: Path, stream: SparkStream) -> Intake:
-    """Return what became of the records of a folder as it lies, counted in parallel."""
+def count_records(records: DataFrame, name: str, stream: SparkStream) -> Intake:
+    """Return what became of records that are no stream any more, counted in parallel; `name` is their input's."""
     screen, wanted = stream.screen, stream.screen.wanted
 
     def count(frames: Iterator[pd.DataFrame]) -> Iterator[Any]:
@@ -42,8 +42,8 @@ def count_records(session: SparkSession, feed: Path, stream: SparkStream) -> Int
             found = Intake.of(screen(batch, 0).cells, batch.unreadable, 0)
             yield pd.DataFrame({"intake": [msgspec.json.encode(without_numbers(found)).decode()]})
 
-    with spark_sentences(f"'{feed}' cannot be counted"):
-        cells = stream.wanted_cells(read_cells(session, feed))
+    with spark_sentences(f"'{name}' cannot be counted"):
+        cells = stream.wanted_cells(records)
         parts = cells.mapInPandas(count, COUNTED).collect()
     return reduce(Intake.plus, (msgspec.json.decode(part["intake"], type=Intake) for part in parts), Intake())
 
@@ -61,11 +61,11 @@ def without_numbers(intake: Intake) -> Intake:
     return msgspec.structs.replace(intake, broken=CellCount(intake.broken.cells), columns=columns)
 
 
-def write_record_counts(place: Path, feed: Path, stream: SparkStream, notes: tuple[str, ...], intake: Intake) -> None:
+def write_record_counts(place: Path, name: str, stream: SparkStream, notes: tuple[str, ...], intake: Intake) -> None:
     """Write the counts to a file that its owner alone can read."""
     told = {
         "do_not_publish": True,
-        "the input": str(feed),
+        "the input": name,
         "publisher": stream.publisher.name,
         "notes": [*notes, UNCOUNTED],
     }

@@ -11,21 +11,21 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
-from sfumato.core.files import move_folder, refuse_output, write_durably
+from sfumato.core.files import move_folder, write_durably
 from sfumato.core.hash_chain import Head
+from sfumato.dp.ledger.places import LedgerPlace
 from sfumato.engines.spark.folders import spark_address
-from sfumato.engines.spark.session import spark_sentences, spark_session
-from sfumato.engines.spark.streams.judging import judge_folder
-from sfumato.engines.spark.streams.keys import ByKey, ByPerson, Keys
-from sfumato.engines.spark.streams.record_counts import count_records, write_record_counts
-from sfumato.engines.spark.streams.source import ARRIVAL, mark_of, read_growing
+from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.streams.inputs import StreamInput
+from sfumato.engines.spark.streams.keys import ByKey
+from sfumato.engines.spark.streams.spark_files import SPARK, batches_done
 from sfumato.engines.spark.streams.stream import SparkStream
 from sfumato.engines.spark.streams.task import KEY
 from sfumato.errors import InputError, ParameterError
@@ -33,19 +33,15 @@ from sfumato.release import Card
 from sfumato.release.naming import UNNAMED, Naming
 from sfumato.release.statement import beside_card, write_statement
 from sfumato.stream.charge import StreamBill, source_words
-from sfumato.stream.connectors.file.sink import STDOUT
-from sfumato.stream.runtime.checkpoint import FILE as CHECKPOINT
 from sfumato.stream.runtime.checkpoint import Checkpoint, CheckpointFolder
 from sfumato.stream.runtime.hooks import Hooks, StreamProgress
 from sfumato.stream.runtime.job import RUNNING, Outcome
-from sfumato.stream.setup import StreamSetup
 from sfumato.stream.wrappers import CappedPersons
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-SPARK = "spark"
 QUERY = r"^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: | SQLSTATE: \w+$"
 PATIENCE = 1  # seconds between two looks at whether to stop
 PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -98,8 +94,8 @@ class SparkRun:
 
     Without `follow` all that is there is published, the last records too, and the stream is over; with it, the stream
     goes on until a hook says stop, and what is held waits in the checkpoint. Without a checkpoint nothing is kept.
-    `mark` is a fingerprint of the input, by which one that has grown after the end is known; `notes` are public
-    sentences for the card, which is there from the first micro-batch on.
+    By `input`, one that was replaced, or has grown after the end, is known; `notes` are public sentences for the card,
+    which is there from the first micro-batch on.
 
     >>> from sfumato.engines.spark.streams.keys import ByKey
     >>> from sfumato.stream import RankWindows
@@ -114,8 +110,8 @@ class SparkRun:
     checkpoint: Path | None = None
     card: Path | None = None
     follow: bool = False
-    mark: str = ""
-    ledger: Path | None = None
+    input: StreamInput = field(default_factory=StreamInput)
+    ledger: LedgerPlace | None = None
     notes: tuple[str, ...] = ()
     naming: Naming = UNNAMED
 
@@ -153,8 +149,7 @@ class SparkRun:
                     complete = at.ended or self._run_query(records, folder, at.stream, (hooks or Hooks()).stop)
                     head = at.head(store.key)
                     if complete:
-                        over = msgspec.structs.replace(at, before=head.text, ended=True, mark=self.mark)
-                        head = head if at.ended else store.save(over)  # first: no record may come now
+                        head = head if at.ended else self._end(store, at)  # first: no record may come now
                         self._flush(records, folder, at.stream)
                     held = 0 if complete else _count_held(records.sparkSession, folder)
         finally:
@@ -162,22 +157,23 @@ class SparkRun:
                 shutil.rmtree(folder, ignore_errors=True)
         return self._outcome(held, head, complete=complete)
 
+    def _end(self, store: CheckpointFolder, at: Checkpoint) -> Head:
+        """Keep that the stream is over, and where its input ended."""
+        mark = self.input.mark_at_end(store.folder)
+        return store.save(msgspec.structs.replace(at, before=at.head(store.key).text, ended=True, mark=mark))
+
     def _charge(self, stream: str) -> None:
         if self._bill is not None:
             self._bill.pay(stream)
 
     def _open_checkpoint(self, store: CheckpointFolder) -> Checkpoint:
         """Return the checkpoint to go on from, or begin one; what is there already is refused."""
-        question = {**self.stream.question(), "output": str(self.target.resolve())}
+        question = {**self.stream.question(), **self.input.question, "output": str(self.target.resolve())}
         asked = msgspec.msgpack.decode(msgspec.msgpack.encode(question))  # as a checkpoint gives it back
         found = store.load()
         if found is not None:
             found.refuse_other(asked, store.folder)
-            if found.ended and found.mark != self.mark:
-                raise InputError(
-                    f"the input has changed since the stream of checkpoint '{store.folder}' ended; give the rest "
-                    "another checkpoint, and follow a growing folder"
-                )
+            self.input.refuse_changed(found, store.folder)
             return found
         statements = [(file, "statement") for file in beside_card(self.card_file)]
         for place, what in ((self.target, "output"), (self.card_file, "card"), *statements):
@@ -185,7 +181,7 @@ class SparkRun:
                 raise InputError(f"{what} '{place}' exists; remove it or choose another name")
             if not place.parent.is_dir():
                 raise InputError(f"{what} '{place}' cannot be written: there is no folder '{place.parent}'")
-        at = Checkpoint.begin(asked, b"", b"")
+        at = msgspec.structs.replace(Checkpoint.begin(asked, b"", b""), mark=self.input.mark)
         store.make_key()
         store.save(at)
         return at
@@ -207,20 +203,21 @@ class SparkRun:
 
     def _put(self, rows: DataFrame, batch: int) -> None:
         """Publish a micro-batch, and the card with the first one."""
+        self.input.refuse_replaced()
         BatchFolders(self.target).put(rows, batch)
         if not self.card_file.exists():
             self._write_card(running=True)
 
     def _flush(self, records: DataFrame, folder: Path, stream: str) -> None:
         """Publish what every key holds, behind the last micro-batch."""
-        commits = [int(file.name) for file in (folder / SPARK / "commits").glob("*") if file.name.isdigit()]
-        if not commits:
+        done = batches_done(folder)
+        if done is None:
             return
         states = _states(records.sparkSession, folder)
         task = self.stream.task(folder, stream)
         fields = ", ".join(f"`{name}` {kind}" for name, kind in task.fields.items())
         rows = states.mapInPandas(task.flush, f"{KEY} string, {fields}")
-        BatchFolders(self.target).put(self.stream.name_key(rows, self.stream.keys.kind(records)), max(commits) + 1)
+        BatchFolders(self.target).put(self.stream.name_key(rows, self.stream.keys.kind(records)), done + 1)
 
     def _outcome(self, held: int, head: Head, *, complete: bool) -> Outcome:
         card = self._write_card(head)
@@ -248,71 +245,6 @@ class SparkRun:
         return card
 
 
-def publish_folder(  # noqa: PLR0913  # where a stream comes from and goes, and what goes with it
-    feed: Path,
-    output: Path,
-    setup: StreamSetup,
-    keys: Keys,
-    *,
-    master: str | None = None,
-    order: str | None = None,
-    checkpoint: Path | None = None,
-    ledger: Path | None = None,
-    card: Path | None = None,
-    parse_report: Path | None = None,
-    follow: bool = False,
-    max_failed: float | None = None,
-    naming: Naming = UNNAMED,
-    hooks: Hooks | None = None,
-) -> Outcome:
-    """Publish a folder of records to a folder through many publishers, as `sfumato stream --engine spark` does.
-
-    >>> from sfumato.stream import build
-    >>> setup = build("rank", ["wait"], bounds=(0, 9))
-    >>> publish_folder(Path("-"), Path("waits"), setup, ByKey("stop"))
-    Traceback (most recent call last):
-    sfumato.errors.ParameterError: a stream on Spark goes from a folder to a folder; - is none
-    """
-    setup.refuse_feed(still=True, endless=False)
-    if (master or "").startswith("sc://"):
-        raise ParameterError("a stream's driver runs here, which sc:// has not; give local[*] or spark://host:7077")
-    if STDOUT in {feed, output}:
-        raise ParameterError("a stream on Spark goes from a folder to a folder; - is none")
-    stream = SparkStream(setup.publisher, setup.screen, keys, (*([] if order is None else [order]), *ARRIVAL))
-    resumed = checkpoint is not None and (checkpoint / CHECKPOINT).exists()
-    if parse_report is not None and not resumed:
-        refuse_output(parse_report, replaceable=False)
-    run = SparkRun(stream, output, checkpoint, card, follow, mark_of(feed), ledger, setup.notes, naming)
-    session = spark_session(master)
-    records = read_growing(session, feed)
-    if not resumed:
-        with spark_sentences(f"'{feed}' cannot be read"):
-            judge_folder(session, feed, stream, setup.max_failed if max_failed is None else max_failed)
-    (hooks or Hooks()).see(tuple(name for name in records.columns if name not in ARRIVAL))
-    outcome = run.run(records, hooks)
-    if not outcome.complete and parse_report is None:
-        return outcome
-    intake = count_records(session, feed, stream)
-    if parse_report is not None:
-        write_record_counts(parse_report, feed, stream, setup.notes, intake)
-    return replace(outcome, intake=intake)
-
-
-def choose_keys(key: str | None, person: str | None, buckets: int | None) -> Keys:
-    """Return what tells publishers apart: the values of a column, or buckets of persons.
-
-    >>> choose_keys(None, "rider", 4)
-    ByPerson(column='rider', buckets=4)
-    """
-    if key is None and person is None:
-        raise ParameterError("Spark keeps many publishers; give --key COLUMN for one a value, or --person COLUMN")
-    if key is None and person is not None:
-        return ByPerson(person) if buckets is None else ByPerson(person, buckets)
-    if buckets is not None:
-        raise ParameterError("--buckets spreads persons where there is no --key; leave one of the two out")
-    return ByKey(key or "")
-
-
 def _states(session: SparkSession, folder: Path) -> DataFrame:
     """Return the key, the state and the number of held records of every publisher, as the last batch left them."""
     found = session.read.format("statestore").load(spark_address(folder / SPARK))
@@ -321,7 +253,7 @@ def _states(session: SparkSession, folder: Path) -> DataFrame:
 
 def _count_held(session: SparkSession, folder: Path) -> int:
     """Return how many records wait."""
-    if not any((folder / SPARK / "commits").glob("[0-9]*")):
+    if batches_done(folder) is None:
         return 0
     found = _states(session, folder).agg({"held": "sum"}).first()
     return int((found[0] if found else None) or 0)

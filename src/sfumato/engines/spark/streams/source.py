@@ -22,6 +22,7 @@ from sfumato.engines.spark.folders import (
     spark_address,
 )
 from sfumato.engines.spark.session import spark_sentences
+from sfumato.engines.spark.streams.inputs import StreamInput
 from sfumato.errors import InputError
 from sfumato.table.formats.delimited import csv_header
 
@@ -58,6 +59,17 @@ def read_growing(session: SparkSession, path: str | Path, *, files: int | None =
         delimiter, _ = csv_header(file_head(found[0]), str(found[0]))
         cells = reader.options(**csv_options(delimiter), enforceSchema="false").csv(spark_address(folder))
         return _number_rows(_with_arrival(cells, None))
+
+
+class FolderInput(StreamInput):
+    """A folder as the input of a stream: one that has grown is known by the names and sizes of its files.
+
+    >>> FolderInput(Path("no-such-folder")).mark
+    ''
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(mark_of(folder))
 
 
 def mark_of(path: Path) -> str:

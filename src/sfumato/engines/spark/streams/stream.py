@@ -14,7 +14,7 @@ import msgspec
 
 from sfumato.engines.spark.folders import quote_name
 from sfumato.engines.spark.streams.keys import Keys, refuse_missing
-from sfumato.engines.spark.streams.task import KEY, NUMBER, ORDER, STATE, TEXT, Task, read_batch
+from sfumato.engines.spark.streams.task import BROKEN, KEY, NUMBER, ORDER, STATE, TEXT, Task, read_batch
 from sfumato.errors import ParameterError
 from sfumato.promise import OrderBy, Promise
 from sfumato.random import KeyedSource
@@ -104,7 +104,7 @@ class SparkStream:
         columns = [_as_number(records, name).alias(NUMBER.format(at)) for at, name in enumerate(wanted.numbers)]
         for at, name in enumerate(wanted.texts):
             columns.append(functions.col(quote_name(name)).cast("string").alias(TEXT.format(at)))
-        return records.select(*columns)
+        return records.select(*columns, *_broken(records))
 
     def task(self, folder: Path, stream: str) -> Task:
         """Return what executors run, told where the key lies."""
@@ -162,7 +162,12 @@ class SparkStream:
                 column = functions.col(quote_name(name))
                 column = _as_number(records, name) if form == NUMBER else column
                 columns.append((column.cast("string") if form == TEXT else column).alias(form.format(place)))
-        return records.select(*columns)
+        return records.select(*columns, *_broken(records))
+
+
+def _broken(records: DataFrame) -> list[str]:
+    """Return the column that says which records are broken, where there is one."""
+    return [BROKEN] if BROKEN in records.columns else []
 
 
 def _as_number(records: DataFrame, name: str) -> Column:

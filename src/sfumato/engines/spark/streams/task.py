@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.state import GroupState
 
 KEY, ORDER, NUMBER, TEXT = "key", "order{}", "number{}", "text{}"
+BROKEN = "_sfumato_broken"  # whether a record is broken as a whole, where whoever reads the records can tell
 STATE = "state binary, held bigint"
 NO_KEY = "no key"
 
@@ -111,7 +112,8 @@ def read_batch(records: pd.DataFrame, wanted: WantedColumns) -> Batch:
     read = {name: _numbers(records[NUMBER.format(at)], wanted.marks_of(name)) for at, name in enumerate(wanted.numbers)}
     texts = {name: _texts(records[TEXT.format(place)]) for place, name in enumerate(wanted.texts)}
     numbers, failed = {name: pair[0] for name, pair in read.items()}, {name: pair[1] for name, pair in read.items()}
-    return Batch(len(records), numbers, texts, lambda _: "a record", failed)  # records stay out of Spark's logs
+    broken = records[BROKEN].to_numpy(dtype=np.bool_) if BROKEN in records else None
+    return Batch(len(records), numbers, texts, lambda _: "a record", failed, broken)  # none comes into Spark's logs
 
 
 @lru_cache(maxsize=16)

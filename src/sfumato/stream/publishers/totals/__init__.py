@@ -35,6 +35,7 @@ from sfumato.stream.base import (
 from sfumato.stream.card import EVENT, LAPLACE_NOTE, PRESENT, guarantee_of, make_card, notes_in_rho
 from sfumato.stream.noise import Interval, exact_epsilon
 from sfumato.stream.publishers.totals.engine import Noise, RunningSums
+from sfumato.stream.publishers.totals.factor import ROOM
 from sfumato.stream.publishers.totals.measure import KINDS, Measure
 from sfumato.stream.state import Array, Saved
 from sfumato.stream.windows import WindowedPublisher
@@ -301,7 +302,8 @@ class ClockTotals(_Totals):
     def push_many(self, batch: Numbers) -> Published:
         values = np.asarray(batch, dtype=np.float64).reshape(-1)
         if len(values):
-            self._sum += self._measure.of_windows(values[None])[0]
+            added = self._sum + self._measure.of_windows(values[None])[0]
+            self._sum[:] = np.clip(added, -ROOM, ROOM)
             self._come += len(values)
         return self._nothing
 

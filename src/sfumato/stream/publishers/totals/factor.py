@@ -17,6 +17,7 @@ from sfumato.stream.base import Integers, Numbers
 
 UNIT = 2**12  # what the root's first coefficient, 1, is rounded to
 LARGEST = 2**12  # the most windows of one factor: a window costs as many products as windows came before it
+ROOM = 2**62  # what exact numbers stay below, so that they and their noise fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class RootFactor:
     def reach(self) -> int:
         """The squared length of the longest column of R: of the first one."""
         return sum(weight * weight for weight in self.weights.tolist())
+
+    @cached_property
+    def limit(self) -> int:
+        """What a row is clamped to, so that no product leaves 64 bits; a clamped row moves no further than the row."""
+        return ROOM // int(self.weights.sum())
 
     def variances(self) -> Numbers:
         """Return the variance of the total behind each window, for noise of variance 1."""

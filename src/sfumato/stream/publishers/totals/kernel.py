@@ -50,15 +50,19 @@ def level_of(number: int) -> int:
 
 
 @kernel
-def close_nodes(windows: Integers, begun: int, open_nodes: Integers, out: Integers) -> None:
-    """Fill `out` with the exact sum of the node that ends with each window, `begun` windows having come before."""
+def close_nodes(windows: Integers, begun: int, open_nodes: Integers, limit: int, out: Integers) -> None:
+    """Fill `out` with the exact sum of the node that ends with each window, `begun` windows having come before.
+
+    Windows and nodes are clamped to the limit, so that no sum leaves 64 bits; a clamped sum moves no further.
+    """
     for row in range(windows.shape[0]):
         level = level_of(begun + row + 1)
         for column in range(windows.shape[1]):
-            total = windows[row, column]
+            total = min(max(windows[row, column], -limit), limit)
             for below in range(level):
                 total += open_nodes[below, column]
                 open_nodes[below, column] = 0
+            total = min(max(total, -limit), limit)
             open_nodes[level, column] = total
             out[row, column] = total
 

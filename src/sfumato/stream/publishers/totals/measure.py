@@ -23,14 +23,16 @@ from sfumato.stream.noise import grid_steps, step_for
 Kind = Literal["sum", "count", "mean", "histogram"]
 KINDS: tuple[Kind, ...] = ("sum", "count", "mean", "histogram")
 STEPS = 2**16  # of the public grid between the bounds, or up to twice as many
+FARTHEST = 2**38  # steps from 0: a large batch of records further away could leave 64 bits
 
 
 @dataclass(frozen=True)
 class Measure:
     """What totals are made of: `kind`, of values within public `bounds`, between neighbours of a kind.
 
-    A sum is of steps from 0. A mean is read from the number of records and the sum of steps from the middle, where the
-    number of records is no secret from that sum alone; both are scaled to move alike, so that they share the noise.
+    A sum is of steps from the middle where the number of records is public, else from 0. A mean is read from the number
+    of records and the sum of steps from the middle, where the number of records is no secret from that sum alone; both
+    are scaled to move alike, so that they share the noise.
 
     >>> measure = Measure("histogram", (0, 4), 2, Neighbours.PRESENCE)
     >>> measure.of_windows(np.array([[1.0, 3.5, 9.0, np.nan]])).tolist(), measure.moves
@@ -77,6 +79,11 @@ class Measure:
             return high - low, (high - low) ** 2
         if self.kind == "sum":
             most = max(abs(low), abs(high))
+            if most > FARTHEST:
+                raise ParameterError(
+                    f"the bounds {self.bounds[0]!r} and {self.bounds[1]!r} are too far from 0 for sums of records "
+                    "whose number is secret; subtract a public number from the values"
+                )
             return most, most**2
         return 2 * self._half, 2 * self._half**2
 
@@ -92,7 +99,7 @@ class Measure:
         low, middle, high = self._limits
         steps = np.nan_to_num(np.rint(windows / self._step), nan=middle, posinf=high, neginf=low)
         whole = np.clip(steps, low, high).astype(np.int64)
-        if self.kind == "sum":
+        if self.kind == "sum" and self._present:
             return np.asarray(whole.sum(axis=1, keepdims=True), dtype=np.int64)
         centred = (whole - middle).sum(axis=1, keepdims=True)
         return np.insert(centred, 0, self._half * count, axis=1) if self._present else centred
@@ -111,9 +118,9 @@ class Measure:
         """
         if self.kind in {"count", "histogram"}:
             return np.rint(totals)
-        if self.kind == "sum":
-            return totals * self._step
         middle = self._limits[1] * self._step
+        if self.kind == "sum":
+            return totals * self._step + (0.0 if self._present else middle * counted[:, None])
         centred = totals[:, -1] * self._step
         count = totals[:, 0] / self._half if self._present else counted.astype(np.float64)
         mean = np.clip(middle + centred / np.maximum(count, 1.0), *self.bounds)

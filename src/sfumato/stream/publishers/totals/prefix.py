@@ -11,8 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from sfumato.stream.base import Integers, Numbers
-from sfumato.stream.publishers.totals.factor import RootFactor, RootPlan
+from sfumato.stream.publishers.totals.factor import ROOM, RootFactor, RootPlan
 from sfumato.stream.state import Array
+
+DEPTH = 64  # more nodes than a total is ever the sum of
 
 AddNoise = Callable[[Integers, int, str], Integers]  # rows, the number of the first one, and what they are
 
@@ -43,7 +45,7 @@ class Factored:
 
         first, before = self._at.tolist()
         last = first + len(rows)
-        self._kept[first:last] = rows
+        self._kept[first:last] = np.clip(rows, -self.factor.limit, self.factor.limit)
         image, totals = np.empty_like(rows), np.empty(rows.shape)
         weigh(self.factor.weights, self._kept, first, image)
         self._noisy[first:last] = self._add_noise(image, before + first, self.name)
@@ -139,7 +141,7 @@ class TreePrefixes:
 
         begun = self.done
         exact, totals = np.empty_like(windows), np.empty_like(windows)
-        close_nodes(windows, begun, self._open, exact)
+        close_nodes(windows, begun, self._open, ROOM // (DEPTH * self._unit), exact)
         sum_nodes(self._add_noise(exact * self._unit, begun, "node"), begun, self._nodes, totals)
         self._at[0] += len(windows)
         return totals / self._unit

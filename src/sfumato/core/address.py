@@ -1,4 +1,4 @@
-"""Addresses of brokers, as `redis://host/stream?format=csv`: taken apart and checked, and never with a password.
+"""Addresses of brokers and databases, as `redis://host/stream?format=csv`: taken apart, and never with a password.
 
 The grammar is that of URIs (RFC 3986), which itself advises against a password in one (section 3.2.1). Passwords come
 from the environment or from a file that only its owner may read.
@@ -22,7 +22,7 @@ OTHERS = 0o077
 
 @dataclass(frozen=True)
 class Address:
-    """One topic of a broker: `place` is what follows the host, and `options` what follows the question mark.
+    """One topic of a broker or one part of a database, which `kind` says; `place` follows the host, `options` the ?.
 
     >>> one = Address.read("redis://ana@server:7000/2/rides?format=csv")
     >>> one.scheme, one.host, one.port, one.user, one.place, one.options
@@ -42,9 +42,10 @@ or in a file with ?password-file=FILE
     place: tuple[str, ...] = ()
     fragment: str = ""
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    kind: str = "broker"
 
     @classmethod
-    def read(cls, text: str, variable: str = "") -> Address:
+    def read(cls, text: str, variable: str = "", kind: str = "broker", form: str = "") -> Address:
         """Return the parts of an address; no refusal shows what may be a password, which belongs into `variable`."""
         scheme = scheme_of(text)
         variable = variable or variable_of(scheme)
@@ -54,16 +55,17 @@ or in a file with ?password-file=FILE
             port = parts.port
         except ValueError:
             raise ParameterError(
-                f"the address of a {scheme} broker cannot be read; give {scheme}://HOST:PORT/TOPIC?OPTION=VALUE"
+                f"the address of a {scheme} {kind} cannot be read; give "
+                + (form or f"{scheme}://HOST:PORT/TOPIC?OPTION=VALUE")
             ) from None
         if parts.password is not None or SECRET.search(unquote(text)):
             raise ParameterError(
-                f"the address of a {scheme} broker holds a password; give it as {variable}, or in a file with "
+                f"the address of a {scheme} {kind} holds a password; give it as {variable}, or in a file with "
                 "?password-file=FILE"
             )
         place = tuple(unquote(part) for part in parts.path.split("/") if part)
         user = None if parts.username is None else unquote(parts.username)
-        return cls(scheme, parts.hostname or "", port, user, place, unquote(parts.fragment), options)
+        return cls(scheme, parts.hostname or "", port, user, place, unquote(parts.fragment), options, kind)
 
     def __str__(self) -> str:
         """How it is called where others may read it: without the user and the options."""
