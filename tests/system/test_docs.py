@@ -29,6 +29,7 @@ GUIDES = (
     "hierarchies",
     "series",
     "queries",
+    "serving",
     "local",
     "streams",
     "operating-streams",
@@ -45,6 +46,7 @@ SLOW = tuple(
         "utility",
         "coming-from",
         "queries",
+        "serving",
         "streams",
         "operating-streams",
         "series",
@@ -56,6 +58,7 @@ SLOW = tuple(
 GOING_ON = ("README.md", "docs/guides/queries.md")  # their Python goes on with what their commands have made
 ON_SPARK = "docs/guides/spark.md"
 WITH_REDIS = "docs/guides/operating-streams.md"
+ON_A_PORT = "docs/guides/serving.md"
 ALGORITHMS = sorted((ROOT / "docs" / "algorithms").glob("*.md"))
 CODE = (*PAGES, *(f"docs/algorithms/{page.name}" for page in ALGORITHMS if "```python" in page.read_text("utf-8")))
 LAST = {
@@ -63,6 +66,7 @@ LAST = {
     "docs/guides/reading.md": "clinic.xlsx.card.json",
     "docs/guides/series.md": "summer-m.csv.card.json",
     "docs/guides/queries.md": "cost.csv.card.json",
+    "docs/guides/serving.md": "answer.csv.card.json",
     "docs/guides/local.md": "counts.csv.card.json",
     "docs/guides/streams.md": "kept.csv.card.json",
     WITH_REDIS: "card.json",
@@ -130,6 +134,8 @@ def test_commands_of_a_page_run(
     if page == WITH_REDIS:
         monkeypatch.setenv("PORT", str(request.getfixturevalue("redis_port")))
         monkeypatch.setenv("METRICS", str(free_port()))
+    if page == ON_A_PORT:
+        monkeypatch.setenv("PORT", str(free_port()))
     done = run_commands(page, clone)
     assert (clone / LAST.get(page, "anonymous.csv.card.json")).exists()
     for line in "".join(blocks(page, "text")).splitlines():  # what a page says its commands print

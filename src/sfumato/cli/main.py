@@ -155,6 +155,10 @@ COMMANDS = {  # what a person types: where it lies, and its first sentence; a co
         "plan:plan",
         "Say which ε keeps the error below a bound, or which error a price buys; nothing is spent, no row is seen.",
     ),
+    "serve": (
+        "serve:serve",
+        "Answer analysts over HTTP; rows and ledgers stay in a home folder on this machine.",
+    ),
     "local perturb": (
         "local:perturb",
         "Write a report for every row, drawn as the row's own device would draw it, and a card.",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
+from sfumato.cli.engine import EngineOptions
 from sfumato.cli.options import Flag, LedgerName, Whole
-from sfumato.cli.query import Question
+from sfumato.cli.query import ANALYST, Question, is_curator, refuse_local
 from sfumato.cli.tables import PublicOptions
 
 
@@ -20,7 +22,7 @@ def plan(
     delta: str = "0",
     confidence: float = 0.95,
     rows: Whole = None,
-    analyst: str = "analyst",
+    analyst: str = ANALYST,
     json: Flag = False,
     tables: PublicOptions = PublicOptions(),
 ) -> int:
@@ -29,7 +31,7 @@ def plan(
     Give one of --error, --epsilon and --rho. Exit code 1 if the budget left is too small.
 
     Args:
-        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
+        ledger: The ledger's file, postgresql://USER@HOST/DATABASE?ledger=NAME, or a curator's https://HOST/DATASET.
         question: The question in SQL.
         error: The largest error wanted of any answer, in the unit of the answer.
         epsilon: A price, to see which error it buys; under a zcdp ledger it buys ρ = ε²/2.
@@ -40,11 +42,17 @@ def plan(
         analyst: Who would ask.
         json: Print the plan as JSON.
     """
+    from sfumato.client import Curator
     from sfumato.dp.session import Session
 
-    session = Session.open(ledger)
-    asked = session.question(question, public=tables.tables())
-    made = session.plan(asked, error, confidence, rows, epsilon=epsilon, rho=rho, delta=delta, analyst=analyst)
+    price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta}
+    if is_curator(ledger):
+        refuse_local(analyst, EngineOptions(), tables)
+        made = Curator.of_environment(str(ledger)).plan(question, error, confidence, rows, **price)
+    else:
+        session = Session.open(ledger)
+        asked = session.question(question, public=tables.tables())
+        made = session.plan(asked, error, confidence, rows, analyst=analyst, **price)
     if json:
         sys.stdout.write(made.to_json() + "\n")
         return 0 if made.affordable else 1

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.dp.answer import Answer
     from sfumato.dp.questions.query import Query
 
+ANALYST = "analyst"
 Question = Annotated[str, Parameter(name="SQL")]
 Given = Annotated[tuple[str, ...], Parameter(negative=(), metavar="NAME=VALUES", show_default=False)]
 
@@ -33,7 +34,7 @@ def query(
     epsilon: str | None = None,
     rho: str | None = None,
     delta: str = "0",
-    analyst: str = "analyst",
+    analyst: str = ANALYST,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"], metavar="OUT")] = None,
     post: Annotated[tuple[Literal["nonnegative", "consistent", "integer"], ...], Parameter(negative=())] = (),
     plot: Path | None = None,
@@ -53,7 +54,7 @@ def query(
     budget left is too small.
 
     Args:
-        ledger: The ledger: its file, or postgresql://USER@HOST/DATABASE?ledger=NAME.
+        ledger: The ledger's file, postgresql://USER@HOST/DATABASE?ledger=NAME, or a curator's https://HOST/DATASET.
         question: SELECT of COUNT, SUM, AVG, VAR_POP, MIN, MAX, MEDIAN, QUANTILE, BOUNDS with JOIN, WHERE, GROUP BY.
         epsilon: The price; under a zcdp ledger it buys ρ = ε²/2.
         rho: The price under a zcdp ledger.
@@ -85,14 +86,14 @@ def query(
     ):
         files, names = AnswerFiles.place(staging, output, plot), naming.build()  # before anything is paid
         step("asking")
-        data: Any = None
-        if engine.spark:
-            from sfumato.engines.spark.queries import SparkRows
-
-            data = SparkRows.of_ledger(ledger, engine.master)
-        session = Session.open(ledger, data=data)
-        asked = with_given(session.question(question, public=tables.tables()), keys, candidates)
-        answer = session.ask(asked, epsilon, delta=delta, rho=rho, analyst=analyst, post=post, rows=rows)
+        price: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "post": post, "rows": rows}
+        if is_curator(ledger):
+            refuse_local(analyst, engine, tables)
+            answer = asked_of_curator(str(ledger), question, keys, candidates, price)
+        else:
+            session = Session.open(ledger, data=_spark_rows(ledger, engine))
+            asked = with_given(session.question(question, public=tables.tables()), keys, candidates)
+            answer = session.ask(asked, analyst=analyst, **price)
         files.write(answer, draw, names, formulas)
     if json:
         sys.stdout.write(answer.to_json() + "\n")
@@ -118,6 +119,42 @@ def with_given(asked: Query, keys: Sequence[str], candidates: Sequence[str]) -> 
     return asked
 
 
+def asked_of_curator(
+    address: str, question: str, keys: Sequence[str], candidates: Sequence[str], price: dict[str, Any]
+) -> Answer:
+    """Return the answer of a curator; keys and candidates are put into the question here, by its public schema."""
+    from sfumato.client import Curator
+
+    curator = Curator.of_environment(address)
+    asked = with_given(curator.question(question), keys, candidates) if keys or candidates else question
+    return curator.ask(asked, **price)
+
+
+def is_curator(ledger: Path | str) -> bool:
+    """Return whether a ledger is behind the address of a curator.
+
+    >>> is_curator("https://curator.example/rides"), is_curator("postgresql://server/city?ledger=rides")
+    (True, False)
+    """
+    return isinstance(ledger, str) and ledger.startswith(("https://", "http://"))
+
+
+def refuse_local(analyst: str, engine: EngineOptions, tables: PublicOptions) -> None:
+    """Refuse options that need the rows, or another name, where a curator is asked."""
+    named = {"--analyst": analyst != ANALYST, "--engine": engine.spark, "--public": bool(tables.files)}
+    for option, given in named.items():
+        if given:
+            raise ParameterError(f"{option} is for a ledger on this machine; a curator knows you by your token alone")
+
+
+def _spark_rows(ledger: Path | str, engine: EngineOptions) -> Any:
+    if not engine.spark:
+        return None
+    from sfumato.engines.spark.queries import SparkRows
+
+    return SparkRows.of_ledger(ledger, engine.master)
+
+
 def _named(option: str, flag: str) -> tuple[str, str]:
     name, between, values = option.partition("=")
     if not (name and between and values):
@@ -135,7 +172,9 @@ def _printed(answer: Answer, output: Path | None, formulas: str) -> str:
 
 
 def _files_read(ledger: Path | str) -> list[str | Path | None]:
-    """Return the ledger's own file and those of its rows."""
+    """Return the ledger's own file and those of its rows; a curator's are elsewhere."""
+    if is_curator(ledger):
+        return []
     from sfumato.dp.dataset import facts_by_table
     from sfumato.dp.ledger.ledger import Ledger
 

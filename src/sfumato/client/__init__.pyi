@@ -1,0 +1,1 @@
+from .curator import Curator as Curator
