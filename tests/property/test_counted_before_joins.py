@@ -1,4 +1,4 @@
-"""Persons that are counted before a join, by sorting or by the engine, against loops over the joined rows."""
+"""Persons that are counted before a join, by sorting, in places or by the engine, against loops over joined rows."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ RIDERS = Schema(
     }
 )
 SCHEMAS = {"rides": RIDES, "riders": RIDERS}
+DECLARED = (1, 3)  # bounds of persons, which some are beyond
 LEAST, MOST = -(2**63), 2**63 - 1
 PEOPLE = (1, 2, 3, 2**40, LEAST, MOST, -1, None)
 rides_of = st.lists(st.tuples(st.sampled_from(PEOPLE), st.sampled_from((0, 1, 2, None))), min_size=1, max_size=25)
@@ -62,30 +63,39 @@ asked_of = st.fixed_dictionaries(
         "where": st.sampled_from(list(CONDITIONS)),
         "most": st.sampled_from([{"riders": 1}, {"rides": 2, "riders": 1}, {"riders": 2}]),
         "rows": st.sampled_from([1, 2, 20]),
+        "bounds": st.sampled_from([None, DECLARED]),
     }
 )
+
+
+def schemas_of(asked: dict[str, Any]) -> dict[str, Schema]:
+    """The schemas with the bounds of persons that are declared, if any are."""
+    persons = {name: replace(schema.columns["rider"], bounds=asked.get("bounds")) for name, schema in SCHEMAS.items()}
+    return {name: Schema({**schema.columns, "rider": persons[name]}) for name, schema in SCHEMAS.items()}
 
 
 def compiled(asked: dict[str, Any]) -> Compiled:
     query = count().also(count_distinct("rider")).of("rides").joined("riders", "rider", how=asked["how"])
     query = query.where(asked["where"]) if asked["where"] else query
     query = query.by(asked["by"]) if asked["by"] else query
-    unit = ProtectPersons("rider", asked["rows"], 1)
-    return compile_query(query, RIDES, unit, Neighbours.PRESENCE, PrivateTables(SCHEMAS, asked["most"]))
+    unit, schemas = ProtectPersons("rider", asked["rows"], 1), schemas_of(asked)
+    return compile_query(query, schemas["rides"], unit, Neighbours.PRESENCE, PrivateTables(schemas, asked["most"]))
 
 
-def opened(rides: list[Any], riders: list[Any]) -> dict[str, DuckRows]:
+def opened(rides: list[Any], riders: list[Any], schemas: dict[str, Schema] = SCHEMAS) -> dict[str, DuckRows]:
     kinds: dict[str, Any] = {"rider": pl.Int64, "fare": pl.Int64, "home": pl.String, "age": pl.Int64}
     frames = {
         name: pl.DataFrame(rows, schema={column: kinds[column] for column in SCHEMAS[name].columns}, orient="row")
         for name, rows in (("rides", rides), ("riders", riders))
     }
-    return {name: DuckRows.of_frame(frame, SCHEMAS[name]) for name, frame in frames.items()}
+    return {name: DuckRows.of_frame(frame, schemas[name]) for name, frame in frames.items()}
 
 
-def collected(asked: Compiled, rides: list[Any], riders: list[Any]) -> tuple[Tallies, Tallies]:
-    """The tallies where persons are sorted here, and where the engine does all."""
-    with Together().look(opened(rides, riders)) as found:
+def collected(
+    asked: Compiled, rides: list[Any], riders: list[Any], schemas: dict[str, Schema] = SCHEMAS
+) -> tuple[Tallies, Tallies]:
+    """The tallies where persons are counted here, and where the engine does all."""
+    with Together().look(opened(rides, riders, schemas)) as found:
         joint = found.rows
         assert isinstance(joint, DuckRows)
         assert joint._source.sorts_persons
@@ -126,7 +136,7 @@ def test_persons_counted_before_a_join_give_what_loops_give(
     asked: dict[str, Any], rides: list[Any], riders: list[Any]
 ) -> None:
     question = compiled(asked)
-    sorted_here, in_engine = collected(question, rides, riders)
+    sorted_here, in_engine = collected(question, rides, riders, schemas_of(asked))
     assert sorted_here == in_engine
     groups = [cells[0] if asked["by"] else () for cells in sorted_here.cells]
     found = loops(asked, groups, rides, riders)
@@ -152,10 +162,11 @@ def test_one_person_moves_counts_before_a_join_by_what_the_unit_says(
 ) -> None:
     """A person leaves both tables; nobody else's rows are counted otherwise."""
     question = compiled(asked)
-    before: Any = collected(question, rides, riders)[0].columns[0]
+    schemas = schemas_of(asked)
+    before: Any = collected(question, rides, riders, schemas)[0].columns[0]
     for person in (1, MOST):
         near = [[row for row in rows if row[0] != person] for rows in (rides, riders)]
         ours, theirs = near[0] or [(None, None)], near[1] or [(None, None, None)]
-        after: Any = collected(question, ours, theirs)[0].columns[0]
+        after: Any = collected(question, ours, theirs, schemas)[0].columns[0]
         moved = sum(abs(one - other) for one, other in zip(before, after, strict=True))
         assert moved <= question.norms.l1(1, 1)

@@ -15,6 +15,7 @@ from sfumato.dp.rows.arrow_stream import whole_blocks
 from sfumato.dp.rows.collect import UNREADABLE
 from sfumato.dp.rows.duckdb import DuckRows
 from sfumato.dp.rows.eager import Prepared
+from sfumato.dp.rows.placed_persons import count_in_places, has_places
 from sfumato.dp.rows.sorted_persons import count_persons
 from sfumato.errors import InputError
 from sfumato.schema import Schema
@@ -32,6 +33,26 @@ def test_sorting_counts_as_a_counter_does(blocks: list[list[int]], more_than: in
     assert found["person"].tolist() == sorted(person for person, number in counted.items() if number > more_than)
     assert found["n"].tolist() == [counted[person] for person in found["person"].tolist()]
     assert found["person"].dtype == found["n"].dtype == np.int64
+
+
+@given(
+    blocks=persons_of,
+    more_than=st.integers(0, 3),
+    bounds=st.sampled_from([(0, 1), (-1, 2), (-(2**63), 5 - 2**63), (2**63 - 4, 2**63 - 1), (2, 2)]),
+)
+def test_places_count_as_sorting_does(blocks: list[list[int]], more_than: int, bounds: tuple[int, int]) -> None:
+    """Also persons beyond what was declared: nobody is clamped, and nobody is lost."""
+    placed = count_in_places([np.array(block, dtype=np.int64) for block in blocks], bounds, more_than)
+    ordered = count_persons([np.array(block, dtype=np.int64) for block in blocks], more_than)
+    for name in ("person", "n"):
+        assert placed[name].tolist() == ordered[name].tolist()
+        assert placed[name].dtype == np.int64
+
+
+def test_wide_bounds_have_no_places() -> None:
+    assert has_places((5, 5 + 2**24 - 1))
+    assert not has_places((5, 5 + 2**24))
+    assert not has_places((-(2**63), 2**63 - 1))
 
 
 @pytest.mark.parametrize("most", [1, 7, 2048, 100_000])

@@ -25,6 +25,7 @@ from sfumato.dp.rows.cell_counts import count_cells
 from sfumato.dp.rows.collect import UNREADABLE, check, collect
 from sfumato.dp.rows.dialect import DUCKDB, StorageType, quote_name
 from sfumato.dp.rows.eager import Prepared
+from sfumato.dp.rows.placed_persons import BLOCK, count_in_places, has_places
 from sfumato.dp.rows.sorted_persons import count_persons
 from sfumato.dp.rows.statement import SqlTable
 from sfumato.errors import InputError
@@ -230,7 +231,10 @@ def load_engine() -> None:
 
 def _counted(cursor: Any, table: Prepared) -> dict[str, Whole]:
     """Return the counts of the persons that a selection finds."""
-    return count_persons(whole_blocks(cursor.sql(table.sql, params=table.parameters or None)), table.more_than)
+    found = cursor.sql(table.sql, params=table.parameters or None)
+    if table.bounds is None or not has_places(table.bounds):
+        return count_persons(whole_blocks(found), table.more_than)
+    return count_in_places(whole_blocks(found, BLOCK), table.bounds, table.more_than)
 
 
 def _storage_type(kind: str) -> StorageType:

@@ -16,7 +16,7 @@ from sfumato.dp.questions.expression import Predicate
 from sfumato.dp.questions.lookup import Attach
 from sfumato.dp.questions.request import Request
 from sfumato.dp.rows.condition import Compiler
-from sfumato.dp.rows.joins import REAL, JoinBindings
+from sfumato.dp.rows.joins import REAL, JoinBindings, whole_bounds
 from sfumato.schema import Kind, Schema
 
 ALL = 2**62  # rows of a person: no limit
@@ -26,7 +26,7 @@ ALL = 2**62  # rows of a person: no limit
 class Prepared:
     """A table that the engine makes before a statement runs: persons in more rows than so many, and their numbers.
 
-    The selection has one column `person` of integers, none missing.
+    The selection has one column `person` of integers, none missing; `bounds` are those that are declared for it.
 
     >>> Prepared("persons0", "SELECT rider AS person FROM rides", {}).more_than
     0
@@ -36,6 +36,7 @@ class Prepared:
     sql: str
     parameters: dict[str, object]
     more_than: int = 0
+    bounds: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ def select_counts(early: CountedBefore, select: Callable[[], str], statement: Jo
     """Return a row for each person of the rows that `select` gives, with the number of these rows as `n`."""
     person = statement.cell(early.join.person)
     if statement.source.sorts_persons and statement.attribute(early.join.person).kind is Kind.INTEGER:
-        table = statement.prepare(
-            lambda: _persons(early, person, f"CAST({person} AS BIGINT) AS person", select(), statement)
-        )
+        whose = f"CAST({person} AS BIGINT) AS person"
+        bounds = whole_bounds(statement.attribute(early.join.person))
+        table = statement.prepare(lambda: _persons(early, person, whose, select(), statement), bounds=bounds)
         return f"SELECT person AS {person}, n FROM {table}"
     return f"{_persons(early, person, f'{person}, COUNT(*) AS n', select(), statement)} GROUP BY {person}"
 

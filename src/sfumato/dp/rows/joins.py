@@ -39,7 +39,7 @@ class JoinBindings(Bindings, Protocol):
     def secret(self) -> str: ...
     def attribute(self, column: str) -> Attribute: ...
     def read_cell(self, x: str, stored: StorageType, attribute: Attribute) -> str: ...
-    def prepare(self, select: Callable[[], str], more_than: int = 0) -> str: ...
+    def prepare(self, select: Callable[[], str], more_than: int = 0, bounds: tuple[int, int] | None = None) -> str: ...
 
 
 def select_lookup(stage: Lookup, inner: str, statement: JoinBindings) -> str:
@@ -95,13 +95,14 @@ def _their_rows(
 ) -> str:
     """Return the rows of the other table that are left of each person.
 
-    Where the engine has sorted the persons, only the rows of those over the limit are hashed and ranked; the rows that
+    Where the engine has counted the persons, only the rows of those over the limit are hashed and ranked; the rows that
     are left are the same. One person's rows cost no more than if all were hashed.
     """
     if not (statement.source.sorts_persons and kinds[person] is Kind.INTEGER):
         return bounded(select(), person, kinds, stage.theirs, stage.table, statement)
     whose = f"SELECT CAST({person} AS BIGINT) AS person FROM ({{}}) AS own WHERE {person} IS NOT NULL"
-    over = statement.prepare(lambda: whose.format(select()), stage.theirs)
+    bounds = next(whole_bounds(one) for one in stage.reads if one.name == stage.person)
+    over = statement.prepare(lambda: whose.format(select()), stage.theirs, bounds)
     names, rows = ", ".join(kinds), select()
     joined = f"JOIN {over} AS crowd ON {person} = crowd.person"
     alone = f"SELECT {names} FROM ({rows}) AS own LEFT {joined} WHERE crowd.person IS NULL AND {person} IS NOT NULL"
@@ -109,6 +110,19 @@ def _their_rows(
         f"SELECT {names} FROM ({rows}) AS own {joined}", person, kinds, stage.theirs, stage.table, statement
     )
     return f"{alone} UNION ALL {crowd}"
+
+
+def whole_bounds(attribute: Attribute) -> tuple[int, int] | None:
+    """Return the declared bounds of a column of integers, None where there are none.
+
+    >>> from sfumato.schema import Role
+    >>> whole_bounds(Attribute("rider", Role.IDENTIFIER, Kind.INTEGER, bounds=(1, 9)))
+    (1, 9)
+    """
+    if attribute.bounds is None or attribute.kind is not Kind.INTEGER:
+        return None
+    low, high = attribute.bounds
+    return int(low), int(high)  # type: ignore[arg-type]  # bounds of integers are no dates
 
 
 def _cells(wanted: Sequence[Attribute], other: SqlTable, place: int, statement: JoinBindings) -> str:

@@ -193,14 +193,14 @@ class Statement:
             self.present += [made.name for made in stage.makes if made.name in self.used or isinstance(stage, Derive)]
         return rows
 
-    def prepare(self, select: Callable[[], str], more_than: int = 0) -> str:
+    def prepare(self, select: Callable[[], str], more_than: int = 0, bounds: tuple[int, int] | None = None) -> str:
         """Return the name of a table with the persons that `select` finds in more rows than so many, and their number.
 
         The engine makes it before the statement runs; the selection has parameters of its own.
         """
         outer, self.parameters = self.parameters, {}
         name = f"persons{len(self.prepared)}"
-        self.prepared.append(Prepared(name, select(), self.parameters, more_than))
+        self.prepared.append(Prepared(name, select(), self.parameters, more_than, bounds))
         self.parameters = outer
         return name
 
