@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -15,10 +16,11 @@ from sfumato.dp.rows.arrow_stream import whole_blocks
 from sfumato.dp.rows.collect import UNREADABLE
 from sfumato.dp.rows.duckdb import DuckRows
 from sfumato.dp.rows.eager import Prepared
+from sfumato.dp.rows.joins import whole_bounds
 from sfumato.dp.rows.placed_persons import count_in_places, has_places
 from sfumato.dp.rows.sorted_persons import count_persons
 from sfumato.errors import InputError
-from sfumato.schema import Schema
+from sfumato.schema import Attribute, Kind, Role, Schema
 
 persons_of = st.lists(st.lists(st.sampled_from([-(2**63), -1, 0, 1, 2, 2**63 - 1]), max_size=20), max_size=4)
 
@@ -53,6 +55,13 @@ def test_wide_bounds_have_no_places() -> None:
     assert has_places((5, 5 + 2**24 - 1))
     assert not has_places((5, 5 + 2**24))
     assert not has_places((-(2**63), 2**63 - 1))
+
+
+def test_bounds_that_were_read_from_the_rows_give_no_places() -> None:
+    """How many places there are shows in time and memory, so that only what is public may say it."""
+    declared = Attribute("rider", Role.IDENTIFIER, Kind.INTEGER, bounds=(1, 9))
+    assert whole_bounds(declared) == (1, 9)
+    assert whole_bounds(replace(declared, public=False)) is None
 
 
 @pytest.mark.parametrize("most", [1, 7, 2048, 100_000])

@@ -113,13 +113,13 @@ def _their_rows(
 
 
 def whole_bounds(attribute: Attribute) -> tuple[int, int] | None:
-    """Return the declared bounds of a column of integers, None where there are none.
+    """Return the declared bounds of a column of integers, None where there are none, or none that are public.
 
     >>> from sfumato.schema import Role
     >>> whole_bounds(Attribute("rider", Role.IDENTIFIER, Kind.INTEGER, bounds=(1, 9)))
     (1, 9)
     """
-    if attribute.bounds is None or attribute.kind is not Kind.INTEGER:
+    if attribute.bounds is None or not attribute.public or attribute.kind is not Kind.INTEGER:
         return None
     low, high = attribute.bounds
     return int(low), int(high)  # type: ignore[arg-type]  # bounds of integers are no dates
